@@ -1,0 +1,47 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// FieldManager is the name under which every field is applied.
+const FieldManager = "mooring"
+
+// PartOfLabel is the label that every object of a unit carries; its value is the unit's ApplySet id (KEP-3659).
+const PartOfLabel = "applyset.kubernetes.io/part-of"
+
+// Annotations that a user sets on an object, in Git or on the live object, to be treated differently.
+const (
+	// PruneAnnotation with the value "disabled" keeps an object that Git no longer has.
+	PruneAnnotation = "mooring.dev/prune"
+	// DriftAnnotation with the value "ignore": changed by commits alone; what others change is left as it is.
+	DriftAnnotation = "mooring.dev/drift"
+	// ReconcileAnnotation with the value "disabled": Mooring does not touch the object at all.
+	ReconcileAnnotation = "mooring.dev/reconcile"
+	// ForceAnnotation with the value "enabled": delete and create again when an immutable field changes.
+	ForceAnnotation = "mooring.dev/force"
+)
+
+// ApplySetID of a parent object, as KEP-3659 defines it.
+func ApplySetID(name, namespace, kind, group string) string {
+	sum := sha256.Sum256([]byte(name + "." + namespace + "." + kind + "." + group))
+	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"
+}
+
+// Unit says whose objects they are: it is the ApplySet, and its parent is a Mooring.
+type Unit struct {
+	// ID is the ApplySet id, the value of PartOfLabel.
+	ID string
+	// Name is "namespace/name" of the Mooring, for messages.
+	Name string
+	// Kinds of which the parent says that it may have objects (its contains-group-kinds annotation).
+	Kinds []schema.GroupKind
+	// Record makes the parent say other kinds. Run calls it before the first write with every kind that there was or
+	// will be, so that an object can never exist whose kind nobody would look for; and after a complete run with the kinds
+	// that are left. It is not called when the parent says the right kinds already. Nil where nobody keeps them (a diff).
+	Record func(ctx context.Context, kinds []schema.GroupKind) error
+}

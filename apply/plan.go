@@ -1,0 +1,179 @@
+package apply
+
+import (
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// Policy is what a Mooring's spec and a human's word say about a plan.
+type Policy struct {
+	// Prune deletes what Git no longer has. When false such objects are kept, and stay the unit's.
+	Prune bool
+	// MaxPercent of the unit's live objects, and MaxObjects, may be deleted by one plan; more waits for a human's word. 0 means no limit.
+	MaxPercent, MaxObjects int
+	// Confirmed means that a human let this very plan through.
+	Confirmed bool
+}
+
+// Plan is what a Run would do: data, to be printed, held, compared or refused.
+type Plan struct {
+	Unit Unit
+	// Waves in the order in which they run, without the empty ones.
+	Waves []Wave
+	// Guard is nil when the plan may run.
+	Guard *Guard
+	// Kinds that the unit has or will have objects of while the plan runs: what Record is called with first.
+	Kinds []schema.GroupKind
+	// Live is the number of the unit's objects when the plan was made.
+	Live int
+	// Health of the objects that exist, as far as the plan saw it, sorted by ID.
+	Health []Health
+}
+
+// Wave is a number of steps that run together, after the ones before are done.
+type Wave struct {
+	Name  string
+	Steps []Step
+}
+
+// The waves, in their order.
+const (
+	// WaveDefinitions holds CRDs and namespaces. What follows waits until they are established and active.
+	WaveDefinitions = "definitions"
+	// WaveObjects holds everything else, in the order of kinds.
+	WaveObjects = "objects"
+	// WaveWebhooks holds admission webhook configurations: what they call must be there first.
+	WaveWebhooks = "webhooks"
+	// WavePrune holds the deletes, in reverse order of kinds.
+	WavePrune = "prune"
+)
+
+// Action is what a step does.
+type Action string
+
+// The actions.
+const (
+	Create    Action = "create"
+	Update    Action = "update"
+	Replace   Action = "replace" // delete and create, because an immutable field changes
+	Delete    Action = "delete"
+	Unchanged Action = "unchanged"
+	Skip      Action = "skip"
+)
+
+// Step is what a plan does with one object.
+type Step struct {
+	Action Action
+	ID     render.ID
+	// APIVersion that the object is written (or was found) in.
+	APIVersion string
+	// Origin of a wanted object; the zero Origin for a deleted one.
+	Origin render.Origin
+	// Reason says why where the action does not say it by itself.
+	Reason string
+	// Diff of an Update or Replace.
+	Diff []FieldDiff
+
+	want    *unstructured.Unstructured // the applied form
+	mapping resource
+	uid     types.UID // of the live object
+	rv      string    // resourceVersion of the live object when the plan was made
+	hash    string    // of the applied form
+	take    bool      // the live managedFields are taken over first
+}
+
+// FieldDiff is one field that differs. Values of Secrets are masked.
+type FieldDiff struct {
+	// Path is a JSON pointer.
+	Path string
+	// Want and Live are the values; nil means absent.
+	Want, Live any
+	// Manager owns the live value; empty when nobody says so.
+	Manager string
+}
+
+// GuardReason says why a guard holds a plan.
+type GuardReason string
+
+// The reasons of a guard.
+const (
+	GuardEmpty      GuardReason = "Empty"      // an empty render never prunes, whoever confirms
+	GuardDefinition GuardReason = "Definition" // a CRD or a namespace would go
+	GuardLimit      GuardReason = "Limit"      // more would go than the policy allows
+)
+
+// Guard is the verdict on a plan that must not run as it is.
+type Guard struct {
+	Reason GuardReason
+	// Message says what would go and how to mend it. It is the same as long as the plan is.
+	Message string
+}
+
+// Counts of steps by action.
+type Counts struct {
+	Create, Update, Replace, Delete, Unchanged, Skip int
+}
+
+// Steps of all waves, in order.
+func (p *Plan) Steps() iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		for _, w := range p.Waves {
+			for _, s := range w.Steps {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Counts the steps by action.
+func (p *Plan) Counts() Counts {
+	var c Counts
+	for s := range p.Steps() {
+		c.add(s.Action)
+	}
+	return c
+}
+
+// Changes is true when Run would write something.
+func (p *Plan) Changes() bool {
+	return p.Counts().Changes() > 0
+}
+
+// Unhealthy objects that the plan saw: all that are not Current.
+func (p *Plan) Unhealthy() []Health {
+	return unhealthy(p.Health)
+}
+
+// Changes is the number of steps that write.
+func (c Counts) Changes() int {
+	return c.Create + c.Update + c.Replace + c.Delete
+}
+
+func (c *Counts) add(a Action) {
+	switch a {
+	case Create:
+		c.Create++
+	case Update:
+		c.Update++
+	case Replace:
+		c.Replace++
+	case Delete:
+		c.Delete++
+	case Unchanged:
+		c.Unchanged++
+	case Skip:
+		c.Skip++
+	}
+}
+
+func unhealthy(all []Health) []Health {
+	return slices.DeleteFunc(slices.Clone(all), func(h Health) bool { return h.Current() })
+}

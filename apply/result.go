@@ -1,0 +1,71 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Result is what a Run really did, object by object; it is complete also when the run failed half-way.
+type Result struct {
+	// Steps in the order of the plan.
+	Steps []StepResult
+	// Objects that the unit has now.
+	Objects int
+	// Kinds that the unit has objects of now: what the parent was told.
+	Kinds []schema.GroupKind
+	// Health of what was applied or found, sorted by ID.
+	Health []Health
+}
+
+// State is how far a step came.
+type State string
+
+// The states of a step.
+const (
+	Done       State = "done"
+	Failed     State = "failed"
+	NotReached State = "not reached"
+)
+
+// StepResult is how one step ended.
+type StepResult struct {
+	Step
+	State State
+	// Err of a failed step, or why a step was not reached.
+	Err error
+}
+
+// Counts the steps that were done, by action.
+func (r *Result) Counts() Counts {
+	var c Counts
+	for _, s := range r.Steps {
+		if s.State == Done {
+			c.add(s.Action)
+		}
+	}
+	return c
+}
+
+// Failed steps.
+func (r *Result) Failed() []StepResult {
+	return r.in(Failed)
+}
+
+// NotReached steps.
+func (r *Result) NotReached() []StepResult {
+	return r.in(NotReached)
+}
+
+// Unhealthy objects: all that are not Current.
+func (r *Result) Unhealthy() []Health {
+	return unhealthy(r.Health)
+}
+
+func (r *Result) in(state State) []StepResult {
+	var found []StepResult
+	for _, s := range r.Steps {
+		if s.State == state {
+			found = append(found, s)
+		}
+	}
+	return found
+}
