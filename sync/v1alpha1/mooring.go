@@ -1,0 +1,252 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind is the kind of a Mooring.
+const Kind = "Mooring"
+
+// Annotations that a person or a tool writes on a Mooring.
+const (
+	// ReconcileAnnotation asks for a pass now: any new value does. The value is copied to
+	// status.lastHandledReconcileAt when the pass is over.
+	ReconcileAnnotation = "mooring.dev/reconcile"
+	// ConfirmAnnotation lets a plan through that the prune guard refused, for the revision that it names only.
+	ConfirmAnnotation = "mooring.dev/confirm"
+)
+
+// Finalizer keeps a deleted Mooring until its deletionPolicy has been carried out.
+const Finalizer = "mooring.dev/finalizer"
+
+// Mooring keeps one path of one Git ref on one cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=moor,categories=mooring
+// +kubebuilder:metadata:labels=applyset.kubernetes.io/is-parent-type=true
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.lastAppliedRevision`
+// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.inventory.objects`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type Mooring struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What is kept, and how.
+	// +required
+	Spec MooringSpec `json:"spec"`
+	// What became of it. Written by the agent alone.
+	// +optional
+	Status MooringStatus `json:"status,omitempty"`
+}
+
+// MooringList is a list of Moorings.
+//
+// +kubebuilder:object:root=true
+type MooringList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Mooring `json:"items"`
+}
+
+// MooringSpec says what is kept and how.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule)",message="schedule is not supported by this version of Mooring; new commits are taken up at every interval"
+// +kubebuilder:validation:XValidation:rule="!has(self.windows)",message="windows are not supported by this version of Mooring; use suspend to hold new commits"
+// +kubebuilder:validation:XValidation:rule="!has(self.drift)",message="drift is not supported by this version of Mooring; drift is always corrected, and single objects are left alone with the annotation mooring.dev/drift: ignore"
+// +kubebuilder:validation:XValidation:rule="!has(self.check)",message="check is not supported by this version of Mooring; a finding of level Error always blocks the commit"
+// +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
+// +kubebuilder:validation:XValidation:rule="!has(self.dependsOn)",message="dependsOn is not supported by this version of Mooring"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeConfig)",message="kubeConfig is not supported by this version of Mooring; the agent keeps the cluster that it runs in"
+// +kubebuilder:validation:XValidation:rule="!has(self.mesh)",message="mesh is not supported by this version of Mooring; commit the rendered manifests of the installation instead of an IstioOperator"
+type MooringSpec struct {
+	// Where the configuration comes from.
+	// +required
+	Source Source `json:"source"`
+
+	// The folder of the repository that is kept: a kustomization, or a folder of plain YAML. Relative to the
+	// root of the repository; it cannot lead out of it.
+	// +optional
+	// +kubebuilder:default="."
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/')",message="path is relative to the root of the repository: write overlays/prod, not /overlays/prod"
+	// +kubebuilder:validation:XValidation:rule="!self.split('/').exists(part, part == '..')",message="path cannot lead out of the repository: it must not contain .."
+	Path string `json:"path,omitempty"`
+
+	// How often Git is asked for new commits and the whole is looked over, as a Go duration. A tenth of jitter
+	// is added, so that many Moorings do not ask at once.
+	// +optional
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="interval is a duration of at least 1s, such as 30s, 5m or 1h30m"
+	Interval metav1.Duration `json:"interval,omitempty"`
+
+	// What becomes of objects that Git no longer has.
+	// +optional
+	// +kubebuilder:default={}
+	Prune Prune `json:"prune,omitempty"`
+
+	// Ready only when all that was applied is healthy.
+	// +optional
+	Wait bool `json:"wait,omitempty"`
+
+	// How long a pass may take, and how long wait waits for health, as a Go duration.
+	// +optional
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="timeout is a duration of at least 1s, such as 30s or 5m"
+	Timeout metav1.Duration `json:"timeout,omitempty"`
+
+	// What becomes of the objects when the Mooring is deleted: Prune deletes them, Orphan leaves them and takes
+	// Mooring's label and field manager off them. CRDs and namespaces always stay.
+	// +optional
+	// +kubebuilder:default=Prune
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Nothing is fetched, applied or corrected while this is true.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// When new commits are taken up, as a cron expression. Not supported by this version: refused.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// When new commits may be applied. Not supported by this version: refused.
+	// +optional
+	Windows []Unsupported `json:"windows,omitempty"`
+	// How drift is treated. Not supported by this version: refused. Drift is always corrected.
+	// +optional
+	Drift *Unsupported `json:"drift,omitempty"`
+	// Which findings block a commit. Not supported by this version: refused. Findings of level Error block.
+	// +optional
+	Check *Unsupported `json:"check,omitempty"`
+	// The environment that this one follows. Not supported by this version: refused.
+	// +optional
+	Promotion *Unsupported `json:"promotion,omitempty"`
+	// Moorings that must be ready first. Not supported by this version: refused.
+	// +optional
+	DependsOn []Unsupported `json:"dependsOn,omitempty"`
+	// Whose rights are used for every call. Not supported by this version: refused.
+	// +optional
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// Another cluster. Not supported by this version: refused.
+	// +optional
+	KubeConfig *Unsupported `json:"kubeConfig,omitempty"`
+	// How an IstioOperator in the path is treated. Not supported by this version: refused.
+	// +optional
+	Mesh *Unsupported `json:"mesh,omitempty"`
+}
+
+// Unsupported is the value of a field that is part of the API's design but that this version does not act on. Such
+// a field is refused by name when it is set: were it unknown to the schema, the API server would drop it in
+// silence and the user would believe that it works.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Unsupported struct{}
+
+// Source is a ref of a Git repository and how to read it.
+//
+// +kubebuilder:validation:XValidation:rule="!self.url.startsWith('http://') || !has(self.secretRef)",message="credentials are never sent over http: use an https or ssh url, or drop secretRef"
+// +kubebuilder:validation:XValidation:rule="self.url.startsWith('http://') || self.url.startsWith('https://') || has(self.secretRef)",message="a repository over ssh needs secretRef: a Secret with the keys identity and known_hosts"
+// +kubebuilder:validation:XValidation:rule="!has(self.verify)",message="verify is not supported by this version of Mooring; signatures are not looked at"
+type Source struct {
+	// Address of the repository: https://, ssh://, git@host:path, or http:// where no secret is sent. Credentials
+	// belong into the Secret of secretRef, never into the address.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|ssh)://[^/]+/.+$') || self.matches('^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$') || self.matches('^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:/.+$')",message="url is https://host/path, ssh://user@host/path, user@host:path, or http://host/path"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^https?://[^/]*@') && !self.matches('^ssh://[^/@]*:[^/@]*@')",message="url holds credentials: move them to the Secret of secretRef (keys username and password)"
+	URL string `json:"url"`
+
+	// Which commit: exactly one of its fields.
+	// +required
+	Ref Ref `json:"ref"`
+
+	// The Secret with the credentials, in the Mooring's namespace. Keys: username and password, or bearerToken
+	// (https); identity and known_hosts, with password for an encrypted key (ssh); ca.crt (https).
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// Which signatures a commit needs. Not supported by this version: refused.
+	// +optional
+	Verify *Unsupported `json:"verify,omitempty"`
+}
+
+// Ref names a commit.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.branch), has(self.tag), has(self.semver), has(self.commit), has(self.name)].filter(set, set).size() == 1",message="exactly one of branch, tag, semver, commit and name must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.semver)",message="semver is not supported by this version of Mooring; name the tag"
+type Ref struct {
+	// A branch: its newest commit.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('-') && !self.startsWith('refs/')",message="branch is the short name, such as main or env/prod; for another ref use name"
+	Branch string `json:"branch,omitempty"`
+	// A tag.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('-') && !self.startsWith('refs/')",message="tag is the short name, such as v1.2.0; for another ref use name"
+	Tag string `json:"tag,omitempty"`
+	// A range of versions: the highest tag in it. Not supported by this version: refused.
+	// +optional
+	Semver string `json:"semver,omitempty"`
+	// The full hexadecimal id of a commit.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	Commit string `json:"commit,omitempty"`
+	// Any ref by its full name, such as refs/pull/7/head.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^refs/.+$`
+	Name string `json:"name,omitempty"`
+}
+
+// LocalReference names an object in the Mooring's own namespace.
+type LocalReference struct {
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// Prune says what becomes of objects that Git no longer has, and which plans wait for a human's word.
+type Prune struct {
+	// Whether they are deleted. When false they stay, still labelled.
+	// +optional
+	// +kubebuilder:default=true
+	Enabled *bool `json:"enabled,omitempty"`
+	// A plan that would delete more than this percentage of the Mooring's objects waits for the annotation
+	// mooring.dev/confirm. 100 switches this guard off.
+	// +optional
+	// +kubebuilder:default=25
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	MaxPercent *int32 `json:"maxPercent,omitempty"`
+	// A plan that would delete more than this number of objects waits for the annotation mooring.dev/confirm.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=0
+	MaxObjects *int32 `json:"maxObjects,omitempty"`
+}
+
+// DeletionPolicy is what becomes of the objects when their Mooring goes.
+//
+// +kubebuilder:validation:Enum=Prune;Orphan
+type DeletionPolicy string
+
+// The deletion policies.
+const (
+	// DeletionPrune deletes the objects, except CRDs and namespaces.
+	DeletionPrune DeletionPolicy = "Prune"
+	// DeletionOrphan leaves the objects in the cluster and no longer claims them.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
