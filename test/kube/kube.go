@@ -1,0 +1,2 @@
+// Package kube gives tests, the demo and a newcomer a real Kubernetes control plane on loopback.
+package kube
