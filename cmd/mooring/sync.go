@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// fieldManager is the name under which this command writes, so that managedFields tell a person's word from the agent's.
+const fieldManager = client.FieldOwner("mooring-cli")
+
+type syncOptions struct {
+	cluster *clusterFlags
+	confirm string
+	noWait  bool
+	timeout time.Duration
+}
+
+func (c *cli) syncCommand() *cobra.Command {
+	o := &syncOptions{}
+	cmd := &cobra.Command{
+		Use:     "sync NAME",
+		GroupID: groupCluster,
+		Short:   "Ask the agent for a pass now, and wait for what becomes of it",
+		Long: `Ask the agent for a pass now: it looks for new commits, and looks over every object.
+The command waits until the pass is over and prints how it ended.
+
+With --confirm the agent may carry out the plan for that revision although it deletes
+more than the guard allows. "mooring diff NAME" shows what that is. Only that revision is let
+through: a newer commit has to be confirmed again.
+
+` + clusterHelp + `
+Exit code: 0 Ready, 1 not Ready or an error, 2 wrong usage.`,
+		Example: `  mooring sync prod -n mesh
+  mooring sync prod -n mesh --confirm env/prod@sha1:4f0c12ab34cd56ef78901234567890abcdef1234`,
+		Args: args(1, 1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.sync(cmd.Context(), o, args[0]) },
+	}
+	o.cluster = c.addClusterFlags(cmd)
+	cmd.ValidArgsFunction = o.cluster.completeOneName
+	cmd.Flags().StringVar(&o.confirm, "confirm", "", "let the guarded plan for this `revision` through (its commit's id, at least seven digits, is enough)")
+	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for the pass")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for the pass")
+	_ = cmd.RegisterFlagCompletionFunc("confirm", o.completeRevision)
+	return cmd
+}
+
+func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
+	cluster, err := o.cluster.connect()
+	if err != nil {
+		return err
+	}
+	m, err := cluster.mooring(ctx, name)
+	if err != nil {
+		return err
+	}
+	full := m.Namespace + "/" + m.Name
+	if m.Spec.Suspend {
+		return withHint(fmt.Errorf("sync Mooring %s: it is suspended, so the agent does nothing with it", full),
+			"mooring resume %s -n %s", m.Name, m.Namespace)
+	}
+	annotations := map[string]string{v1alpha1.ReconcileAnnotation: time.Now().UTC().Format(time.RFC3339Nano)}
+	if o.confirm != "" {
+		if annotations[v1alpha1.ConfirmAnnotation], err = expandRevision(o.confirm, m); err != nil {
+			return err
+		}
+	}
+	patch := client.MergeFrom(m.DeepCopy())
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, annotations[v1alpha1.ReconcileAnnotation])
+	if o.confirm != "" {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, annotations[v1alpha1.ConfirmAnnotation])
+		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: confirmed %s\n", full, annotations[v1alpha1.ConfirmAnnotation])
+	}
+	if err := cluster.Patch(ctx, m, patch, fieldManager); err != nil {
+		return fmt.Errorf("annotate Mooring %s: %w", full, err)
+	}
+	if o.noWait {
+		_, err := fmt.Fprintf(c.out, "Mooring %s: asked for a pass\n", full)
+		return err
+	}
+	_, _ = fmt.Fprintf(c.errOut, "Mooring %s: asked for a pass, waiting for it\n", full)
+	done, err := cluster.waitForPass(ctx, m, o.timeout)
+	if err != nil {
+		return err
+	}
+	return c.reportPass(done)
+}
+
+// reportPass prints how the pass ended and answers with the exit code for it.
+func (c *cli) reportPass(m *v1alpha1.Mooring) error {
+	ready := readyOf(m)
+	paint := paletteFor(c.color, c.out, c.getenv).ofStatus(ready.Status)
+	if _, err := fmt.Fprintf(c.out, "Mooring %s/%s: %s\n  %s\n", m.Namespace, m.Name,
+		paint(fmt.Sprintf("Ready=%s %s", ready.Status, ready.Reason)), indent(ready.Message)); err != nil {
+		return err
+	}
+	if ready.Status != metav1.ConditionTrue {
+		return &exitError{code: exitFound}
+	}
+	return nil
+}
+
+// waitForPass watches a Mooring until the agent answered the annotation that m carries.
+func (c *cluster) waitForPass(ctx context.Context, m *v1alpha1.Mooring, patience time.Duration) (*v1alpha1.Mooring, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTimeout)
+	defer cancel()
+	asked := m.Annotations[v1alpha1.ReconcileAnnotation]
+	for {
+		done, err := c.watchForPass(ctx, m, asked)
+		if done != nil || err != nil && ctx.Err() == nil {
+			return done, err
+		}
+		switch {
+		case errors.Is(context.Cause(ctx), errTimeout):
+			return nil, withHint(fmt.Errorf("wait for Mooring %s/%s: no answer from the agent within %s", m.Namespace, m.Name, patience),
+				"is the agent running? kubectl get deployments -A | grep mooring; a long pass may need a longer --timeout")
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		// The API server ends every watch after some minutes; that is no error. The next one starts at the present state.
+	}
+}
+
+var errTimeout = errors.New("timeout")
+
+// watchForPass is one watch. It gives nil when the watch ended before the pass did.
+func (c *cluster) watchForPass(ctx context.Context, m *v1alpha1.Mooring, asked string) (*v1alpha1.Mooring, error) {
+	watcher, err := c.Watch(ctx, &v1alpha1.MooringList{}, client.InNamespace(m.Namespace),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", m.Name)})
+	if err != nil {
+		return nil, fmt.Errorf("watch Mooring %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	defer watcher.Stop()
+	for event := range watcher.ResultChan() {
+		got, ok := event.Object.(*v1alpha1.Mooring)
+		switch {
+		case !ok: // an error of the watch itself, such as "too old": a new watch mends it
+			return nil, nil
+		case event.Type == "DELETED" || got.UID != m.UID:
+			return nil, fmt.Errorf("wait for Mooring %s/%s: it was deleted meanwhile", m.Namespace, m.Name)
+		case got.Annotations[v1alpha1.ReconcileAnnotation] != asked:
+			// Somebody else asked after us. A pass that answers them answers us as well.
+			asked = got.Annotations[v1alpha1.ReconcileAnnotation]
+		}
+		ready := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionReady)
+		if got.Status.LastHandledReconcileAt == asked && ready != nil && ready.Status != metav1.ConditionUnknown {
+			return got, nil
+		}
+	}
+	return nil, nil
+}
+
+// expandRevision makes a full revision of what a person typed: the revision itself, or the beginning of the id of the
+// newest commit. Another commit cannot be confirmed, because no plan for it waits.
+func expandRevision(typed string, m *v1alpha1.Mooring) (string, error) {
+	newest := m.Status.LastAttemptedRevision
+	if newest == "" {
+		return "", withHint(fmt.Errorf("confirm %s: Mooring %s/%s has not tried any revision yet", typed, m.Namespace, m.Name),
+			"run it without --confirm first")
+	}
+	_, id, _ := strings.Cut(newest, "@")
+	_, hash, _ := strings.Cut(id, ":")
+	if typed == newest || len(typed) >= 7 && strings.HasPrefix(hash, typed) {
+		return newest, nil
+	}
+	return "", withHint(fmt.Errorf("confirm %s: the newest revision that Mooring %s/%s tried is %s", typed, m.Namespace, m.Name, newest),
+		"look at the plan for it with mooring diff %s -n %s, then confirm that revision", m.Name, m.Namespace)
+}
+
+// completeRevision offers the revision that could be confirmed.
+func (o *syncOptions) completeRevision(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	cluster, err := o.cluster.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	m, err := cluster.mooring(ctx, args[0])
+	if err != nil || m.Status.LastAttemptedRevision == "" {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []cobra.Completion{m.Status.LastAttemptedRevision}, cobra.ShellCompDirectiveNoFileComp
+}
