@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,25 +125,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(c.config)
-	if err != nil {
-		return err
-	}
-	return c.poll(ctx, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.config.Host+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = res.Body.Close() }()
-		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("GET /readyz: %s", res.Status)
-		}
-		return nil
-	})
+	return c.poll(ctx, func() error { return ready(ctx, c.config) })
 }
 
 // poll calls ask until it has no error. It gives up when ctx does or a part of the control plane has ended.

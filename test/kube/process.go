@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,6 +52,12 @@ func run(binary, part, dir string, detach bool, flags ...string) (*process, erro
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", part, err)
+	}
+	if detach {
+		if err := os.WriteFile(pidFile(dir, part), []byte(strconv.Itoa(p.cmd.Process.Pid)+"\n"), 0o600); err != nil {
+			p.kill()
+			return nil, fmt.Errorf("record the process of %s: %w", part, err)
+		}
 	}
 	return p, nil
 }
