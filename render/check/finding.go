@@ -1,0 +1,86 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// Level says how bad a finding is.
+type Level string
+
+// The levels, from the mildest to the worst.
+const (
+	// Info is worth knowing.
+	Info Level = "Info"
+	// Warning is probably not what was meant; the cluster takes it.
+	Warning Level = "Warning"
+	// Error is refused, dropped or misread by the cluster. It blocks the commit.
+	Error Level = "Error"
+)
+
+// AtLeast says whether l is as bad as other, or worse. An unknown level is worse than all known ones, so that it blocks
+// rather than slips through.
+func (l Level) AtLeast(other Level) bool {
+	return l.rank() >= other.rank()
+}
+
+func (l Level) rank() int {
+	if i := slices.Index([]Level{Info, Warning, Error}, l); i >= 0 {
+		return i
+	}
+	return len(Error)
+}
+
+// Finding is one fault in one object.
+type Finding struct {
+	// Code names the rule, for ever: MOOR002, IST0106.
+	Code  string
+	Level Level
+	// Object that has the fault, and where in the repository it begins.
+	Object render.ID
+	Origin render.Origin
+	// Field is the path of the fault in the object, as in spec.http[0].route[0].weight; empty for the object as a whole.
+	Field string
+	// Message says what is wrong, Mend what to do about it.
+	Message string
+	Mend    string
+}
+
+// String writes one line, in the shape of a compiler's message, so that editors find the place:
+//
+//	overlays/prod/route.yaml:12: error MOOR002 VirtualService/shop/web: spec.http[0].weighting: unknown field; did you mean weight?
+func (f Finding) String() string {
+	var b strings.Builder
+	if o := f.Origin.String(); o != "" {
+		b.WriteString(o + ": ")
+	}
+	b.WriteString(strings.ToLower(string(f.Level)) + " " + f.Code + " " + f.Object.String() + ": ")
+	if f.Field != "" {
+		b.WriteString(f.Field + ": ")
+	}
+	b.WriteString(f.Message)
+	if f.Mend != "" {
+		b.WriteString("; " + f.Mend)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Blocks says whether a finding forbids that the set is applied.
+func Blocks(fs []Finding) bool {
+	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Level.AtLeast(Error) })
+}
+
+// compareFindings orders by place first, so that a reader walks through a file once.
+func compareFindings(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(a.Origin.File, b.Origin.File),
+		cmp.Compare(a.Origin.Line, b.Origin.Line),
+		cmp.Compare(a.Code, b.Code),
+		cmp.Compare(a.Object.String(), b.Object.String()),
+		cmp.Compare(a.Field, b.Field),
+		cmp.Compare(a.Message, b.Message),
+	)
+}
