@@ -84,8 +84,8 @@ type MooringSpec struct {
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="interval is a duration of at least 1s, such as 30s, 5m or 1h30m"
-	Interval metav1.Duration `json:"interval,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]+)?h|[0-9]{1,7}([.][0-9]+)?(ms|s|m))+$') && duration(self) >= duration('1s')",message="interval is a duration of at least 1s, such as 30s, 5m or 1h30m"
+	Interval metav1.Duration `json:"interval,omitzero"`
 
 	// What becomes of objects that Git no longer has.
 	// +optional
@@ -101,8 +101,8 @@ type MooringSpec struct {
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s')",message="timeout is a duration of at least 1s, such as 30s or 5m"
-	Timeout metav1.Duration `json:"timeout,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]+)?h|[0-9]{1,7}([.][0-9]+)?(ms|s|m))+$') && duration(self) >= duration('1s')",message="timeout is a duration of at least 1s, such as 30s or 5m"
+	Timeout metav1.Duration `json:"timeout,omitzero"`
 
 	// What becomes of the objects when the Mooring is deleted: Prune deletes them, Orphan leaves them and takes
 	// Mooring's label and field manager off them. CRDs and namespaces always stay.
@@ -161,7 +161,7 @@ type Source struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|ssh)://[^/]+/.+$') || self.matches('^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/].*$') || self.matches('^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:/.+$')",message="url is https://host/path, ssh://user@host/path, user@host:path, or http://host/path"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?|ssh)://[^/\\\\s-][^/\\\\s]*/[^\\\\s]+$') || self.matches('^[A-Za-z0-9._][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^\\\\s]+$')",message="url is https://host/path, ssh://user@host/path, user@host:path, or http://host/path"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^https?://[^/]*@') && !self.matches('^ssh://[^/@]*:[^/@]*@')",message="url holds credentials: move them to the Secret of secretRef (keys username and password)"
 	URL string `json:"url"`
 
@@ -189,12 +189,14 @@ type Ref struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('-') && !self.startsWith('refs/')",message="branch is the short name, such as main or env/prod; for another ref use name"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f~^:?*\\\\[\\\\\\\\]|[.][.]|@[{]|//|[./]$|(^|/)[.]|[.]lock(/|$)')",message="branch is not a name that Git allows: it has no spaces, no .. and none of ~ ^ : ? * [ \\, and does not end in / . or .lock"
 	Branch string `json:"branch,omitempty"`
 	// A tag.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('-') && !self.startsWith('refs/')",message="tag is the short name, such as v1.2.0; for another ref use name"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f~^:?*\\\\[\\\\\\\\]|[.][.]|@[{]|//|[./]$|(^|/)[.]|[.]lock(/|$)')",message="tag is not a name that Git allows: it has no spaces, no .. and none of ~ ^ : ? * [ \\, and does not end in / . or .lock"
 	Tag string `json:"tag,omitempty"`
 	// A range of versions: the highest tag in it. Not supported by this version: refused.
 	// +optional
@@ -207,11 +209,13 @@ type Ref struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^refs/.+$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f~^:?*\\\\[\\\\\\\\]|[.][.]|@[{]|//|[./]$|(^|/)[.]|[.]lock(/|$)')",message="name is not a name that Git allows: it has no spaces, no .. and none of ~ ^ : ? * [ \\, and does not end in / . or .lock"
 	Name string `json:"name,omitempty"`
 }
 
 // LocalReference names an object in the Mooring's own namespace.
 type LocalReference struct {
+	// Its name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -228,13 +232,13 @@ type Prune struct {
 	// mooring.dev/confirm. 100 switches this guard off.
 	// +optional
 	// +kubebuilder:default=25
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
 	// A plan that would delete more than this number of objects waits for the annotation mooring.dev/confirm.
 	// +optional
 	// +kubebuilder:default=50
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	MaxObjects *int32 `json:"maxObjects,omitempty"`
 }
 

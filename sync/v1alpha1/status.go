@@ -106,10 +106,13 @@ type HistoryEntry struct {
 	AppliedAt metav1.Time `json:"appliedAt"`
 	// sha256 over the rendered objects.
 	Digest string `json:"digest"`
+	// How many objects were created.
 	// +optional
 	Created int32 `json:"created,omitempty"`
+	// How many objects were changed.
 	// +optional
 	Configured int32 `json:"configured,omitempty"`
+	// How many objects were deleted.
 	// +optional
 	Deleted int32 `json:"deleted,omitempty"`
 	// What caused it: commit, spec, confirm.
@@ -140,13 +143,16 @@ type DriftEntry struct {
 
 // FindingEntry is one fault that the check found in the newest revision.
 type FindingEntry struct {
-	Code  string `json:"code"`
+	// The rule that was broken, such as IST0101.
+	Code string `json:"code"`
+	// Error, Warning or Info. An Error keeps the commit out of the cluster.
 	Level string `json:"level"`
 	// Kind/namespace/name.
 	// +optional
 	Object string `json:"object,omitempty"`
 	// file:line in the repository.
 	// +optional
-	File    string `json:"file,omitempty"`
+	File string `json:"file,omitempty"`
+	// What is wrong, and what to do about it.
 	Message string `json:"message"`
 }

@@ -1,0 +1,32 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Default fills in what the API server fills in from the CRD, for a Mooring that was read from a file.
+func (m *Mooring) Default() {
+	s := &m.Spec
+	if s.Path == "" {
+		s.Path = "."
+	}
+	for _, d := range []*metav1.Duration{&s.Interval, &s.Timeout} {
+		if d.Duration == 0 {
+			d.Duration = 5 * time.Minute
+		}
+	}
+	if s.Prune.Enabled == nil {
+		s.Prune.Enabled = new(true)
+	}
+	if s.Prune.MaxPercent == nil {
+		s.Prune.MaxPercent = new(int32(25))
+	}
+	if s.Prune.MaxObjects == nil {
+		s.Prune.MaxObjects = new(int32(50))
+	}
+	if s.DeletionPolicy == "" {
+		s.DeletionPolicy = DeletionPrune
+	}
+}
