@@ -19,8 +19,8 @@ import (
 )
 
 // shared is the one cluster of a test binary. It is the only mutable variable of the package, and there is no way without: the
-// testing package hands nothing from TestMain to a test, and a cluster for each test would cost three
-// seconds and 600 MB apiece.
+// testing package hands nothing from TestMain to a test, and a cluster for each test would cost five
+// seconds and 400 MB apiece.
 var shared struct {
 	sync.Mutex
 	running bool // between the beginning and the end of Run
