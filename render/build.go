@@ -1,0 +1,195 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// maxBuilds is how many builds may run at once.
+const maxBuilds = 8
+
+// builds is the right to run kustomize. It is a variable of the package, the only one that changes, because what it guards is one: the
+// schema in kyaml's package openapi belongs to the process, so a lock in a Renderer would guard nothing as soon as there are two.
+//
+// That schema is the only thing in kustomize that builds share (its other package variables are written once, or under a
+// lock). A build whose kustomizations have no openapi field only reads it, once it is loaded; such builds hold one
+// share each and run side by side. A build that has such a field replaces the schema for all, so it holds all the shares, and
+// puts the schema back before it lets go. kustomize itself would leave it to the next build: see
+// https://github.com/kubernetes-sigs/kustomize/issues/4824.
+//
+// A share is held until kustomize really returns, also when nobody waits for it any more.
+var builds = semaphore.NewWeighted(maxBuilds)
+
+// kustomize builds the folder root.
+func kustomize(ctx context.Context, t *tree, root string) ([]Object, error) {
+	objects, err := build(ctx, t, root, false)
+	if errors.Is(err, errNeedsAlone) {
+		again := newTree(t.fsys, t.limits, t.stop)
+		objects, err = build(ctx, again, root, true)
+		*t = *again
+	}
+	return objects, err
+}
+
+// built is what comes out of a build.
+type built struct {
+	objects []Object
+	err     error
+}
+
+// build runs kustomize in a goroutine of its own, because it cannot be interrupted: when the time is over, it is left alone, and
+// ends with the next file that it wants to read.
+func build(ctx context.Context, t *tree, root string, alone bool) ([]Object, error) {
+	shares := int64(1)
+	if alone {
+		shares = maxBuilds
+	}
+	if err := builds.Acquire(ctx, shares); err != nil {
+		return nil, fmt.Errorf("wait for other builds: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limits.Timeout,
+		fault("", 0, "split the path in two", "the build takes longer than %s", t.limits.Timeout))
+	t.stop = func() error { return context.Cause(ctx) }
+	result := make(chan built, 1)
+	go func() {
+		defer builds.Release(shares)
+		defer cancel()
+		if alone {
+			defer openapi.ResetOpenAPI()
+		}
+		objects, err := run(t, root, alone)
+		result <- built{objects, err}
+	}()
+	select {
+	case r := <-result:
+		return r.objects, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-result: // it ended at the same moment
+		return r.objects, r.err
+	default:
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run is one build by kustomize.
+func run(t *tree, root string, alone bool) (objects []Object, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{
+				Err:  &told{"kustomize failed in a way that it should not", &Panic{Value: p, Stack: debug.Stack()}},
+				Hint: "see whether kustomize build does too, and report it to the kustomize project",
+			}
+		}
+	}()
+	if alone {
+		openapi.ResetOpenAPI()
+	}
+	openapi.Schema() // loads it, so that builds side by side only read it
+	v := newVetter(t, root, alone)
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{t, v}, outside(root))
+	if t.broken != nil {
+		return nil, t.broken
+	}
+	if err != nil {
+		return nil, explain(v, err)
+	}
+	return v.results(m)
+}
+
+// Panic is a panic of a library that was made an error. It is found with errors.As; its stack is for logs.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error says what the panic said.
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// results makes kustomize's resources our objects.
+func (v *vetter) results(m resmap.ResMap) ([]Object, error) {
+	if m.Size() > v.tree.limits.Objects {
+		return nil, tooMany(v.tree.limits.Objects)
+	}
+	var bad faults
+	objects := make([]Object, 0, m.Size())
+	for _, r := range m.Resources() {
+		o, err := v.result(r)
+		bad.add(err)
+		objects = append(objects, o)
+	}
+	return objects, bad.join()
+}
+
+// result makes one object, and takes out of it what only a build knows.
+func (v *vetter) result(r *resource.Resource) (Object, error) {
+	from, err := r.GetOrigin()
+	if err != nil {
+		return Object{}, fmt.Errorf("read the origin of %s: %w", r.CurId(), err)
+	}
+	at := v.origin(r, from)
+	if err := r.SetOrigin(nil); err != nil {
+		return Object{}, fmt.Errorf("remove the origin of %s: %w", r.CurId(), err)
+	}
+	j, err := r.MarshalJSON()
+	if err != nil {
+		return Object{}, fault(at.File, at.Line, "", "%w", &told{fmt.Sprintf("%s %s cannot be written as JSON", r.GetKind(), r.GetName()), err})
+	}
+	o := Object{Unstructured: &unstructured.Unstructured{}, Origin: at}
+	if err := utiljson.Unmarshal(j, &o.Object); err != nil {
+		return Object{}, fault(at.File, at.Line, "", "%s %s cannot be read as JSON: %w", r.GetKind(), r.GetName(), err)
+	}
+	return o, nil
+}
+
+// origin says where an object comes from. What a generator made comes from the kustomization that has the generator.
+func (v *vetter) origin(r *resource.Resource, from *resource.Origin) Origin {
+	if from == nil {
+		return Origin{}
+	}
+	if from.ConfiguredIn != "" {
+		return Origin{File: path.Join(v.root, from.ConfiguredIn)}
+	}
+	at := Origin{File: path.Join(v.root, from.Path)}
+	if real, err := v.tree.resolve(at.File); err == nil {
+		at.Line = lineOf(v.sources[real], r.GetKind(), r.GetName())
+	}
+	return at
+}
+
+// lineOf finds the object that became the one with this kind and name. Its name may have got a prefix and a suffix.
+func lineOf(sources []source, kind, name string) int {
+	var same, similar []source
+	for _, s := range sources {
+		switch {
+		case s.kind != kind:
+		case s.name == name:
+			same = append(same, s)
+		case strings.Contains(name, s.name):
+			similar = append(similar, s)
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return same[0].at.Line
+	case len(similar) == 1:
+		return similar[0].at.Line
+	case len(sources) == 1:
+		return sources[0].at.Line
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,197 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+	jsonyaml "sigs.k8s.io/yaml"
+)
+
+// isKustomization says whether a file has a name that kustomize takes for that of a kustomization.
+func isKustomization(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
+}
+
+// kustomizationIn finds the kustomization of a folder, by its resolved path. "" means that there is none.
+func (t *tree) kustomizationIn(dir string) (string, error) {
+	found := ""
+	for _, k := range konfig.RecognizedKustomizationFileNames() {
+		name := path.Join(dir, k)
+		real, err := t.resolve(name)
+		if err == nil {
+			var info fs.FileInfo
+			if info, err = t.stat(real); err == nil && info.IsDir() {
+				continue
+			}
+		}
+		switch {
+		case t.broken != nil:
+			return "", t.broken
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", fault(name, 0, "", "the symbolic link %w", err)
+		case found != "":
+			return "", fault(name, 0, "keep one of them", "the folder has another kustomization, %s", path.Base(found))
+		}
+		found = name
+	}
+	return found, nil
+}
+
+// kustomization is one kustomization file, as kustomize understands it and as it is written.
+type kustomization struct {
+	types.Kustomization
+	file string
+	doc  document
+}
+
+// readKustomization parses a file as kustomize does.
+func (t *tree) readKustomization(f *file) (*kustomization, error) {
+	docs, err := t.parse(f)
+	if err != nil {
+		return nil, err
+	}
+	k := &kustomization{file: f.path}
+	switch {
+	case len(docs) == 0:
+		return nil, k.empty()
+	case len(docs) > 1:
+		return nil, fault(f.path, docs[1].line(docs[1].root), "kustomize reads the first document only", "the kustomization has more than one document")
+	case docs[0].root.Kind != yaml.MappingNode:
+		return nil, fault(f.path, docs[0].line(docs[0].root), "", "the kustomization is not a mapping")
+	}
+	k.doc = docs[0]
+	if err := k.sameKeys(); err != nil {
+		return nil, err
+	}
+	if err := k.Unmarshal(f.content); err != nil {
+		return nil, k.unmarshalError(err)
+	}
+	if err := k.CheckEmpty(); err != nil {
+		return nil, k.empty()
+	}
+	// kustomize looks at a copy with its defaults filled in; ours stays as it is written, so that errors name the user's fields.
+	fixed := k.Kustomization
+	fixed.FixKustomization()
+	if errs := fixed.EnforceFields(); len(errs) > 0 {
+		return nil, fault(f.path, k.line("apiVersion", k.APIVersion), "", "%s", strings.Join(errs, ", "))
+	}
+	return k, nil
+}
+
+func (k *kustomization) empty() error {
+	return fault(k.file, 0, "write `resources: []` if it is to stand for nothing", "the kustomization is empty")
+}
+
+// sameKeys refuses keys that differ in case only: kustomize does not care about case, and one would replace the other.
+func (k *kustomization) sameKeys() error {
+	keys := k.doc.root.Content
+	for i := 0; i < len(keys); i += 2 {
+		for j := 0; j < i; j += 2 {
+			if strings.EqualFold(keys[i].Value, keys[j].Value) {
+				return fault(k.file, k.doc.line(keys[i]), "keep one of them", "the keys %s and %s are the same to kustomize", keys[j].Value, keys[i].Value)
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
+	wrongType    = regexp.MustCompile(`cannot unmarshal (\w+) into Go struct field \S*?\.([\w.]+) of type (\S+)`)
+)
+
+// unmarshalError says in a user's words what the decoder says in Go's.
+func (k *kustomization) unmarshalError(err error) error {
+	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
+		return fault(k.file, k.line(m[1], ""), "look at its spelling and indentation", "%w", &told{"a kustomization has no field " + m[1], err})
+	}
+	if m := wrongType.FindStringSubmatch(err.Error()); m != nil {
+		steps := strings.Split(m[2], ".")
+		return fault(k.file, k.line(steps[0], ""), "", "%w", &told{fmt.Sprintf("the field %s cannot be a %s", m[2], m[1]), err})
+	}
+	return k.doc.syntax(k.file, errors.New(strings.TrimPrefix(err.Error(), "invalid Kustomization: ")))
+}
+
+// line finds the line of a value below a top-level field, or else that of the field, or 0.
+func (k *kustomization) line(name, value string) int {
+	for i := 0; i+1 < len(k.doc.root.Content); i += 2 {
+		key := k.doc.root.Content[i]
+		if !strings.EqualFold(key.Value, name) {
+			continue
+		}
+		if n := findScalar(k.doc.root.Content[i+1], value); n != nil && value != "" {
+			return k.doc.line(n)
+		}
+		return k.doc.line(key)
+	}
+	if n := findKey(k.doc.root, name); n != nil {
+		return k.doc.line(n)
+	}
+	return 0
+}
+
+// findScalar finds the first scalar that is value or, for the files of a generator, ends in =value.
+func findScalar(n *yaml.Node, value string) *yaml.Node {
+	if n.Kind == yaml.ScalarNode && (n.Value == value || strings.HasSuffix(n.Value, "="+value)) {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := findScalar(c, value); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// findKey finds the first key of that name at any depth.
+func findKey(n *yaml.Node, name string) *yaml.Node {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if c.Value == name {
+				return c
+			}
+			continue
+		}
+		if found := findKey(c, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// withOrigins gives the root kustomization with kustomize's origin annotations asked for, which go down to all bases. It is written as
+// JSON, which is what kustomize makes of it first in any case, so nothing else changes.
+func withOrigins(k *kustomization, content []byte) ([]byte, error) {
+	if slices.Contains(k.BuildMetadata, types.OriginAnnotations) {
+		return content, nil
+	}
+	j, err := jsonyaml.YAMLToJSON(content)
+	if err != nil {
+		return nil, k.doc.syntax(k.file, err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(j, &fields); err != nil {
+		return nil, k.doc.syntax(k.file, err)
+	}
+	for name := range fields {
+		if strings.EqualFold(name, "buildMetadata") {
+			delete(fields, name)
+		}
+	}
+	want := append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
+	if fields["buildMetadata"], err = json.Marshal(want); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
