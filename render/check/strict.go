@@ -23,15 +23,52 @@ func (f *faults) hideTheRest() bool {
 	return len(f.unknown)+len(f.mistyped)+len(f.enum)+len(f.choice) > 0
 }
 
-// place is a message being read: where it is, what it may hold, and what it is part of.
+// place is where keys stand: a message, or a part of the object that has no descriptor.
 type place struct {
 	path string
-	// fields are the names to write; known takes further ones that are understood.
+	// message that may stand here; nil for the object itself and its metadata.
+	message protoreflect.MessageDescriptor
+	// fields and spec stand in for a message where there is none.
 	fields []string
-	known  func(string) bool
-	// below gives the fields of the messages under each field, to find out where a misplaced field belongs.
-	below map[string][]string
-	up    *place
+	spec   protoreflect.MessageDescriptor
+	up     *place
+}
+
+// has says whether a key of this name may stand here.
+func (p *place) has(key string) bool {
+	if p.message != nil {
+		return fieldByName(p.message, key) != nil
+	}
+	return slices.Contains(p.fields, key)
+}
+
+// names of the keys that may stand here.
+func (p *place) names() []string {
+	if p.message != nil {
+		return fieldNames(p.message)
+	}
+	return p.fields
+}
+
+// holders are the fields whose messages have the key.
+func (p *place) holders(key string) []string {
+	if p.message == nil {
+		if p.spec != nil && fieldByName(p.spec, key) != nil {
+			return []string{"spec"}
+		}
+		return nil
+	}
+	var holders []string
+	for i := range p.message.Fields().Len() {
+		fd := p.message.Fields().Get(i)
+		if fd.Message() == nil || fd.IsMap() {
+			continue
+		}
+		if _, known := wellKnown(fd.Message().FullName()); !known && fieldByName(fd.Message(), key) != nil {
+			holders = append(holders, fd.JSONName())
+		}
+	}
+	return holders
 }
 
 // readStrictly compares the object with what its kind may hold. Metadata is the same for all kinds; the rest of the
@@ -48,10 +85,7 @@ func readStrictly(schema resource.Schema, root map[string]any) (f faults) {
 		return f
 	}
 	md := spec.ProtoReflect().Descriptor()
-	top := &place{
-		fields: []string{"apiVersion", "kind", "metadata", "spec", "status"},
-		below:  map[string][]string{"spec": fieldNames(md)},
-	}
+	top := &place{fields: []string{"apiVersion", "kind", "metadata", "spec", "status"}, spec: md}
 	f.keys(top, root)
 	if v, there := root["spec"]; there {
 		f.message(top, "spec", md, v)
@@ -70,7 +104,7 @@ func metadataFields() []string {
 // keys reports the keys of m that the place does not know.
 func (f *faults) keys(p *place, m map[string]any) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if !slices.Contains(p.fields, k) && (p.known == nil || !p.known(k)) {
+		if !p.has(k) {
 			f.unknown = append(f.unknown, problem{Field: join(p.path, k), Message: "unknown field", Mend: suggest(p, m, k)})
 		}
 	}
@@ -91,8 +125,7 @@ func (f *faults) message(up *place, path string, md protoreflect.MessageDescript
 		f.mistype(path, "an object", v)
 		return
 	}
-	p := &place{path: path, fields: fieldNames(md), below: fieldsBelow(md), up: up}
-	p.known = func(name string) bool { return fieldByName(md, name) != nil }
+	p := &place{path: path, message: md, up: up}
 	f.keys(p, m)
 	f.choices(p, md, m)
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -229,20 +262,6 @@ func fieldNames(md protoreflect.MessageDescriptor) []string {
 		names = append(names, md.Fields().Get(i).JSONName())
 	}
 	return names
-}
-
-func fieldsBelow(md protoreflect.MessageDescriptor) map[string][]string {
-	below := map[string][]string{}
-	for i := range md.Fields().Len() {
-		fd := md.Fields().Get(i)
-		if fd.Message() == nil || fd.IsMap() {
-			continue
-		}
-		if _, known := wellKnown(fd.Message().FullName()); !known {
-			below[fd.JSONName()] = fieldNames(fd.Message())
-		}
-	}
-	return below
 }
 
 func enumNames(ed protoreflect.EnumDescriptor) []string {

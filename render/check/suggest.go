@@ -1,27 +1,23 @@
 package check
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // suggest says what an unknown field was probably meant to be: a name that is nearly the same, or a field of the same name that
 // belongs one or more levels up or one level down. Empty when nothing comes near.
 func suggest(p *place, m map[string]any, key string) string {
-	if near := nearest(key, p.fields); near != "" {
+	if near := nearest(key, p.names()); near != "" {
 		return "did you mean " + near + "?"
 	}
 	if field := holder(p, m, key); field != "" {
 		return key + " belongs inside " + join(p.path, field) + ": indent it"
 	}
 	for up := p.up; up != nil; up = up.up {
-		if slices.Contains(up.fields, key) {
+		if up.has(key) {
 			return key + " belongs to " + nameOf(up) + ": indent it less"
 		}
 	}
 	for up := p.up; up != nil && up.path != ""; up = up.up {
-		if near := nearest(key, up.fields); near != "" {
+		if near := nearest(key, up.names()); near != "" {
 			return "did you mean " + near + ", which belongs to " + nameOf(up) + "?"
 		}
 	}
@@ -30,12 +26,7 @@ func suggest(p *place, m map[string]any, key string) string {
 
 // holder is the field whose message has the key: the one that is written here, or else the only one that there is.
 func holder(p *place, m map[string]any, key string) string {
-	var holders []string
-	for _, field := range slices.Sorted(maps.Keys(p.below)) {
-		if slices.Contains(p.below[field], key) {
-			holders = append(holders, field)
-		}
-	}
+	holders := p.holders(key)
 	for _, field := range holders {
 		if _, written := m[field]; written {
 			return field
