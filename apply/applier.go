@@ -1,57 +1,141 @@
-// Package apply plans and makes the difference between what Git wants and what a cluster has.
 package apply
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-
-	"github.com/mooring-dev/mooring/render"
 )
 
 // Options of an Applier. The zero value is right for production.
 type Options struct {
-	// Concurrency is the number of requests at a time for one unit; 0 means 32.
+	// Concurrency is the number of requests at a time for one call; 0 means 32.
 	Concurrency int
-	// GateTimeout bounds the wait for definitions to be established, for namespaces to be active and for a
-	// replaced object to be gone; 0 means a minute.
+	// GateTimeout bounds the wait for definitions to be established, for namespaces to be active, for a new kind to be
+	// served and for a replaced object to be gone; 0 means a minute.
 	GateTimeout time.Duration
 }
 
-// Applier plans and runs against one cluster with one identity. It is safe for concurrent use; units do not wait for each other.
+// Applier plans and runs against one cluster with one identity. It is safe for concurrent use, and units do
+// not wait for each other.
 type Applier struct {
-	mapper meta.RESTMapper
-}
+	objects   dynamic.Interface
+	metadata  metadata.Interface
+	discovery discovery.ServerResourcesInterfaceWithContext
 
-type resource struct{}
+	concurrency int
+	gateTimeout time.Duration
+
+	memory memory
+
+	mu      sync.Mutex
+	catalog *catalog          // guarded by mu; nil until somebody asked
+	names   map[string]string // guarded by mu: the Mooring of an ApplySet id, for messages
+}
 
 // New makes an Applier that uses cfg's identity for every request.
 func New(cfg *rest.Config, opts Options) (*Applier, error) {
-	return nil, errors.ErrUnsupported
+	cfg = rest.CopyConfig(cfg)
+	// The API server's own priority and fairness says how fast we may be; it answers 429 with Retry-After, which client-go obeys.
+	cfg.QPS = -1
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandler = rest.NoWarnings{}
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+	}
+	objects, err := dynamic.NewForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+	}
+	meta, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, client)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)
+	}
+	a := &Applier{
+		objects: objects, metadata: meta, discovery: disco,
+		concurrency: opts.Concurrency, gateTimeout: opts.GateTimeout,
+		names: make(map[string]string),
+	}
+	if a.concurrency <= 0 {
+		a.concurrency = 32
+	}
+	if a.gateTimeout <= 0 {
+		a.gateTimeout = time.Minute
+	}
+	return a, nil
 }
 
-// Plan compares the set with the unit's live objects.
-func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, p Policy) (*Plan, error) {
-	return nil, errors.ErrUnsupported
+// Forget drops what is remembered of a unit. The next plan looks at each of its objects.
+func (a *Applier) Forget(id string) {
+	a.memory.forget(id)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.names, id)
 }
 
-// PlanDelete plans that everything of the unit goes; CRDs and namespaces are kept, and the plan says so.
-func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
-	return nil, errors.ErrUnsupported
+func (a *Applier) name(u Unit) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.names[u.ID] = u.Name
 }
 
-// Orphan makes nothing of the unit ours any more; the objects stay.
-func (a *Applier) Orphan(ctx context.Context, u Unit) (*Result, error) {
-	return nil, errors.ErrUnsupported
+// whose names the Mooring of an ApplySet id where it is one of ours.
+func (a *Applier) whose(id string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if name := a.names[id]; name != "" {
+		return "Mooring " + name + " (" + id + ")"
+	}
+	return id
 }
 
-// Run does what the plan says.
-func (a *Applier) Run(ctx context.Context, p *Plan) (*Result, error) {
-	return nil, errors.ErrUnsupported
+func (a *Applier) resource(r resource, namespace string) dynamic.ResourceInterface {
+	if !r.Namespaced {
+		return a.objects.Resource(r.GVR())
+	}
+	return a.objects.Resource(r.GVR()).Namespace(namespace)
 }
 
-// Forget drops the memory of a unit.
-func (a *Applier) Forget(id string) {}
+func (a *Applier) metaResource(r resource, namespace string) metadata.ResourceInterface {
+	if !r.Namespaced {
+		return a.metadata.Resource(r.GVR())
+	}
+	return a.metadata.Resource(r.GVR()).Namespace(namespace)
+}
+
+// apply is one server-side apply. Force, because Git is right; strict, because a field that the server would drop is a mistake.
+func (a *Applier) apply(ctx context.Context, r resource, want *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(want.Object)
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	opts := metav1.PatchOptions{FieldManager: FieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	return a.resource(r, want.GetNamespace()).Patch(ctx, want.GetName(), types.ApplyPatchType, body, opts)
+}
+
+func (a *Applier) get(ctx context.Context, r resource, namespace, name string) (*unstructured.Unstructured, error) {
+	return a.resource(r, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (a *Applier) getMeta(ctx context.Context, r resource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	return a.metaResource(r, namespace).Get(ctx, name, metav1.GetOptions{})
+}

@@ -24,6 +24,9 @@ const (
 	ReconcileAnnotation = "mooring.dev/reconcile"
 	// ForceAnnotation with the value "enabled": delete and create again when an immutable field changes.
 	ForceAnnotation = "mooring.dev/force"
+	// AppliedAnnotation is ours: the hash of what was applied last to an object whose drift is ignored. It tells a
+	// commit from a drift also after a restart.
+	AppliedAnnotation = "mooring.dev/applied"
 )
 
 // ApplySetID of a parent object, as KEP-3659 defines it.

@@ -34,6 +34,10 @@ type Plan struct {
 	Live int
 	// Health of the objects that exist, as far as the plan saw it, sorted by ID.
 	Health []Health
+
+	// unlisted are recorded kinds that the API server does not serve today. They stay recorded: objects of theirs may come back with
+	// the server of that kind.
+	unlisted []schema.GroupKind
 }
 
 // Wave is a number of steps that run together, after the ones before are done.
@@ -80,12 +84,28 @@ type Step struct {
 	// Diff of an Update or Replace.
 	Diff []FieldDiff
 
-	want    *unstructured.Unstructured // the applied form
-	mapping resource
-	uid     types.UID // of the live object
-	rv      string    // resourceVersion of the live object when the plan was made
-	hash    string    // of the applied form
-	take    bool      // the live managedFields are taken over first
+	want         *unstructured.Unstructured // the applied form
+	resource     resource                   // where it is applied, or deleted
+	hash         string                     // of what Git says, to be remembered
+	uid          types.UID                  // of the live object; empty when there is none
+	precondition string                     // resourceVersion that the live object must still have
+	counted      bool                       // the live object is ours
+	definition   render.ID                  // the CRD of the same set that defines the kind
+	unwanted     bool                       // Git does not have it
+	take         bool                       // what was set by hand is taken over first
+	release      bool                       // it is let go: it stays, and is ours no more
+	health       *Health
+}
+
+func (s Step) skip(reason string) Step {
+	s.Action, s.Reason = Skip, reason
+	return s
+}
+
+// over says that the step is about a live object.
+func (s Step) over(m liveObject) Step {
+	s.uid, s.counted = m.GetUID(), isOurs(m)
+	return s
 }
 
 // FieldDiff is one field that differs. Values of Secrets are masked.

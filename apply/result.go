@@ -69,3 +69,18 @@ func (r *Result) in(state State) []StepResult {
 	}
 	return found
 }
+
+// added is by how much a step changed the number of the unit's objects.
+func (s StepResult) added() int {
+	if s.State != Done {
+		return 0
+	}
+	switch {
+	case s.Action == Delete, s.release && s.counted:
+		return -1
+	case !s.counted && !s.release && (s.Action == Create || s.Action == Update):
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,293 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// examine decides what to do with one wanted object. It asks the server as little as it can: nothing when the object has the
+// resourceVersion in which it was right, one dry-run when it moved, and the object itself only when that says that something differs.
+func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
+	step := p.step(w)
+	if w.form.GetAnnotations()[ReconcileAnnotation] == "disabled" {
+		return step.skip(ReconcileAnnotation + ": disabled in Git"), nil
+	}
+	m, ours := p.live.objects[w.id]
+	if !ours {
+		if reason := p.waitsFor(w); reason != "" {
+			step.Action, step.Reason = Create, reason
+			step.want = adjust(w, nil, nil)
+			return step, nil
+		}
+		if p.untried(w) {
+			return p.findUnserved(ctx, w, step)
+		}
+		return p.find(ctx, w, step)
+	}
+	step = step.over(m)
+	if done, ok := p.settled(step, m); ok {
+		return done, nil
+	}
+	if ignoresDrift(w.form, m) {
+		if done, ok, err := p.ignore(ctx, w, step, m); err != nil || ok {
+			return done, err
+		}
+	}
+	if p.untried(w) {
+		step.want = adjust(w, m, nil)
+		step.Action, step.Reason = Update, "not tried: "+w.definition.String()+" changes first"
+		return step, nil
+	}
+	return p.compare(ctx, w, step, m)
+}
+
+func (p *planner) step(w wanted) Step {
+	return Step{
+		ID: w.id, APIVersion: w.form.GetAPIVersion(), Origin: w.origin,
+		want: w.form, resource: w.resource, hash: w.hash, definition: w.definition,
+	}
+}
+
+// settled is what can be said from the listed metadata alone.
+func (p *planner) settled(step Step, m metav1.Object) (Step, bool) {
+	switch {
+	case m.GetDeletionTimestamp() != nil:
+		step.Action, step.Reason = Create, "is being deleted; it is created again once it is gone"
+		step.health = terminating(step.ID)
+		return step, true
+	case m.GetAnnotations()[ReconcileAnnotation] == "disabled":
+		return step.skip(ReconcileAnnotation + ": disabled on the live object"), true
+	}
+	known, ok := p.memory.recall(p.unit.ID, step.ID)
+	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash {
+		step.Action = Unchanged
+		step.health = &known.health
+		return step, true
+	}
+	return step, false
+}
+
+// waitsFor says what has to be there before the object can even be tried; empty when it can be now.
+func (p *planner) waitsFor(w wanted) string {
+	namespace := namespaceID(w.id.Namespace)
+	if w.id.Namespace != "" && p.pending[namespace] == Create {
+		return "not tried: " + namespace.String() + " is created first"
+	}
+	if p.pending[w.definition] == Create {
+		return "not tried: " + w.definition.String() + " is created first"
+	}
+	return ""
+}
+
+// untried is true when the version is served only once its definition, which is there, is changed. A version that is not in the
+// catalog although its definition is as it should be is tried: discovery lags a little.
+func (p *planner) untried(w wanted) bool {
+	return w.unserved && p.pending[w.definition] == Update
+}
+
+func namespaceID(name string) render.ID {
+	return render.ID{Kind: kindNamespace.Kind, Name: name}
+}
+
+// ignore leaves what others changed of an object whose drift is ignored: as long as Git says what was applied last. Without a memory
+// and without our annotation on the object (it was only the live object that was annotated) what lives is believed.
+func (p *planner) ignore(ctx context.Context, w wanted, step Step, m liveObject) (Step, bool, error) {
+	last := m.GetAnnotations()[AppliedAnnotation]
+	if known, ok := p.memory.recall(p.unit.ID, w.id); ok && last == "" && known.uid == m.GetUID() {
+		last = known.hash
+	}
+	inGit := w.form.GetAnnotations()[DriftAnnotation] == "ignore" && w.id.GroupKind() != kindSecret
+	if last != w.hash && (last != "" || inGit) || !isOurs(m) {
+		return step, false, nil
+	}
+	full, err := p.get(ctx, m.resource, w.id.Namespace, w.id.Name)
+	if err != nil {
+		return step, false, err
+	}
+	step.Action, step.Reason = Unchanged, DriftAnnotation+": ignore"
+	p.remember(&step, full, full.GetResourceVersion())
+	return step, true, nil
+}
+
+// compare tries the apply on an object that is ours, and looks at what it would change.
+func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject) (Step, error) {
+	var full *unstructured.Unstructured
+	if isWebhook(w.id) {
+		var err error
+		if full, err = p.get(ctx, w.resource, w.id.Namespace, w.id.Name); err != nil {
+			return step, err
+		}
+	}
+	step.want = adjust(w, m, full)
+	dry, err := p.apply(ctx, w.resource, step.want, true)
+	if err != nil {
+		return p.refused(ctx, w, step, m, err)
+	}
+	found := extras(m, dry)
+	if len(found) == 0 && isOurs(m) && unmoved(m, dry) {
+		step.Action = Unchanged
+		p.remember(&step, dry, m.GetResourceVersion())
+		return step, nil
+	}
+	full, err = p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
+	if err != nil {
+		return step, err
+	}
+	if err := p.foreign(full); err != nil {
+		return step, err
+	}
+	return p.differ(step, full, dry, found), nil
+}
+
+// foreign is an error for an object of another unit.
+func (p *planner) foreign(o metav1.Object) error {
+	if owner := o.GetLabels()[PartOfLabel]; owner != "" && owner != p.unit.ID {
+		return fmt.Errorf("belongs to %s; take it out of Git there first, or here", p.whose(owner))
+	}
+	return nil
+}
+
+// unmoved is true when the dry-run changed nothing of the object, seen from its metadata alone. That is enough only for kinds that have a
+// generation: of the others (ConfigMap, Secret, Service…) the content may differ while all metadata is equal, because the times in
+// managedFields are whole seconds.
+func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
+	return m.GetGeneration() > 0 && m.GetGeneration() == dry.GetGeneration() && m.GetResourceVersion() == dry.GetResourceVersion() &&
+		sameMetadata(m, dry)
+}
+
+// differ makes an update or unchanged out of the live object and the dry-run's answer.
+func (p *planner) differ(step Step, full, dry *unstructured.Unstructured, found []extra) Step {
+	step.Diff = append(diffObjects(step.ID, full, dry), extraDiffs(step.ID, full, found)...)
+	step.uid = full.GetUID()
+	var reasons []string
+	if full.GetLabels()[PartOfLabel] == "" {
+		reasons = append(reasons, "adopts")
+		step.precondition = full.GetResourceVersion()
+	}
+	if len(found) > 0 {
+		step.take = true
+		reasons = append(reasons, "takes over fields of "+strings.Join(managersOf(found), ", "))
+	}
+	if len(step.Diff) == 0 && len(reasons) == 0 && isOurs(full) {
+		step.Action = Unchanged
+		p.remember(&step, dry, full.GetResourceVersion())
+		return step
+	}
+	if len(step.Diff) == 0 && len(reasons) == 0 {
+		reasons = append(reasons, "owns its fields again")
+	}
+	step.Action, step.Reason = Update, strings.Join(reasons, "; ")
+	step.health = healthOf(dry)
+	return step
+}
+
+// find looks for a wanted object that does not carry our label: with the dry-run of its creation, which tells at once
+// whether it is right and whether it is there.
+func (p *planner) find(ctx context.Context, w wanted, step Step) (Step, error) {
+	if isWebhook(w.id) {
+		full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
+		if err == nil {
+			return p.meet(ctx, w, step, full)
+		}
+		if !apierrors.IsNotFound(err) {
+			return step, err
+		}
+	}
+	step.want = adjust(w, nil, nil)
+	dry, failed := p.apply(ctx, w.resource, step.want, true)
+	if failed == nil && dry.GetResourceVersion() == "" {
+		step.Action = Create
+		return step, nil
+	}
+	full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
+	switch {
+	case err == nil:
+		return p.meet(ctx, w, step, full)
+	case !apierrors.IsNotFound(err):
+		return step, err
+	case failed != nil:
+		return p.refused(ctx, w, step, liveObject{}, failed)
+	default: // it went between the two requests
+		step.Action = Create
+		return step, nil
+	}
+}
+
+// findUnserved looks for an object in whichever version of its kind is served today.
+func (p *planner) findUnserved(ctx context.Context, w wanted, step Step) (Step, error) {
+	step.want = adjust(w, nil, nil)
+	step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
+	r, served, err := p.catalog.kind(w.id.GroupKind())
+	if err != nil || !served {
+		return step, err
+	}
+	m, err := p.getMeta(ctx, r, w.id.Namespace, w.id.Name)
+	if apierrors.IsNotFound(err) {
+		return step, nil
+	}
+	if err != nil {
+		return step, err
+	}
+	if err := p.foreign(m); err != nil {
+		return step, err
+	}
+	step = step.over(liveObject{Object: m, resource: r})
+	step.Action, step.precondition = Update, m.ResourceVersion
+	step.Reason += "; adopts"
+	return step, nil
+}
+
+// meet decides about a wanted object that is there and was not in our list: somebody else's, nobody's, or ours
+// when its kind could not be listed.
+func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructured.Unstructured) (Step, error) {
+	if err := p.foreign(full); err != nil {
+		return step, err
+	}
+	m := liveObject{Object: full, resource: w.resource}
+	step = step.over(m)
+	if done, ok := p.settled(step, m); ok {
+		return done, nil
+	}
+	step.want = adjust(w, m, full)
+	dry, err := p.apply(ctx, w.resource, step.want, true)
+	if err != nil {
+		return p.refused(ctx, w, step, m, err)
+	}
+	return p.differ(step, full, dry, extras(full, dry)), nil
+}
+
+// refused decides about an object whose dry-run failed. m has no metadata when the object is not there.
+func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject, err error) (Step, error) {
+	there := m.Object != nil
+	if changes := p.pending[w.definition]; changes == Update && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		// The old schema refuses what the new one may allow.
+		step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
+		if there {
+			step.Action = Update
+		} else {
+		}
+		return step, nil
+	}
+	fields, immutable := immutableFields(err)
+	if !immutable || !there {
+		return step, err
+	}
+	if neverReplaced(w.id.GroupKind()) || !annotated(w.form, m, ForceAnnotation, "enabled") {
+		return step, immutableError(w.id, fields, discreet(w.id, err))
+	}
+	full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
+	if err != nil {
+		return step, err
+	}
+	step.Action, step.Reason = Replace, strings.Join(fields, ", ")+" cannot change, and "+ForceAnnotation+" is enabled"
+	step.Diff = immutableDiffs(w.id, fields, full, step.want)
+	step.uid = full.GetUID()
+	return step, nil
+}

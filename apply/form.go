@@ -1,0 +1,204 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// Kinds that are treated as what they are.
+var (
+	kindNamespace  = schema.GroupKind{Kind: "Namespace"}
+	kindSecret     = schema.GroupKind{Kind: "Secret"}
+	kindClaim      = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	kindDefinition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	kindMutating   = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+	kindValidating = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
+)
+
+func isDefinition(id render.ID) bool {
+	return id.GroupKind() == kindDefinition || id.GroupKind() == kindNamespace
+}
+
+func isWebhook(id render.ID) bool {
+	return id.GroupKind() == kindMutating || id.GroupKind() == kindValidating
+}
+
+// formOf gives what is sent to the API server for a wanted object: a copy with our label, without what only a server may
+// write, and with what a server would not take back as it was written.
+func formOf(u Unit, o *unstructured.Unstructured, r resource) (*unstructured.Unstructured, error) {
+	form := o.DeepCopy()
+	// An object that was exported with kubectl carries these; with them an apply would be bound to a dead resourceVersion.
+	for _, field := range []string{"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
+		unstructured.RemoveNestedField(form.Object, "metadata", field)
+	}
+	if r.Status {
+		unstructured.RemoveNestedField(form.Object, "status")
+	}
+	if !r.Namespaced {
+		// A kustomization's namespace lands on kinds that kustomize does not know to be of the cluster.
+		unstructured.RemoveNestedField(form.Object, "metadata", "namespace")
+	}
+	if r.GroupKind() == kindSecret {
+		if err := encodeStringData(form); err != nil {
+			return nil, err
+		}
+	}
+	if err := unstructured.SetNestedField(form.Object, u.ID, "metadata", "labels", PartOfLabel); err != nil {
+		return nil, fmt.Errorf("read metadata.labels: %w", err)
+	}
+	return form, nil
+}
+
+// encodeStringData moves stringData to data: the field is write-only, so an apply that owns it never finds it again.
+func encodeStringData(form *unstructured.Unstructured) error {
+	plain, found, err := unstructured.NestedMap(form.Object, "stringData")
+	if err != nil || !found {
+		return wrapField("stringData", err)
+	}
+	data, _, err := unstructured.NestedMap(form.Object, "data")
+	if err != nil {
+		return wrapField("data", err)
+	}
+	if data == nil {
+		data = make(map[string]any)
+	}
+	for key, value := range plain {
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("stringData.%s is no string; quote it", key)
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	unstructured.RemoveNestedField(form.Object, "stringData")
+	return unstructured.SetNestedMap(form.Object, data, "data")
+}
+
+// wrapField names the field only: the error of a type mismatch would print the value.
+func wrapField(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is no map of strings", field)
+}
+
+// hashOf a form: two equal ones apply the same.
+func hashOf(form *unstructured.Unstructured) (string, error) {
+	canonical, err := json.Marshal(form.Object)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// adjust gives the form as it is applied over what lives, which may be less than Git says: what others have to write there
+// is left to them. Istiod puts the caBundle into its webhooks and arms the validating one (failurePolicy Fail) once it serves; its charts
+// render Ignore. To own the one would empty it, to write the other would disarm it. full is nil where only the metadata is known.
+func adjust(w wanted, meta metav1.Object, full *unstructured.Unstructured) *unstructured.Unstructured {
+	form := w.form.DeepCopy()
+	switch {
+	case isWebhook(w.id):
+		adjustWebhooks(form, meta, full)
+	case w.id.GroupKind() == kindDefinition:
+		path := []string{"spec", "conversion", "webhook", "clientConfig"}
+		config, found, _ := unstructured.NestedMap(form.Object, path...)
+		if found && !keepsBundle(form, meta, config, "spec", "conversion", "webhook", "clientConfig", "caBundle") {
+			unstructured.RemoveNestedField(form.Object, append(path, "caBundle")...)
+		}
+	}
+	if ignoresDrift(form, meta) && w.id.GroupKind() != kindSecret {
+		// A hash of a Secret would let those guess who may read metadata alone; for these memory must do.
+		_ = unstructured.SetNestedField(form.Object, w.hash, "metadata", "annotations", AppliedAnnotation)
+	}
+	return form
+}
+
+func adjustWebhooks(form *unstructured.Unstructured, meta metav1.Object, full *unstructured.Unstructured) {
+	hooks, _, _ := unstructured.NestedSlice(form.Object, "webhooks")
+	armed := armedHooks(full)
+	for _, h := range hooks {
+		hook, ok := h.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _ := hook["name"].(string)
+		if hook["failurePolicy"] == "Ignore" && armed[name] {
+			delete(hook, "failurePolicy")
+		}
+		config, ok := hook["clientConfig"].(map[string]any)
+		if ok && !keepsBundle(form, meta, config, "webhooks", key("name", name), "clientConfig", "caBundle") {
+			delete(config, "caBundle")
+		}
+	}
+	if hooks != nil {
+		_ = unstructured.SetNestedSlice(form.Object, hooks, "webhooks")
+	}
+}
+
+// armedHooks are the names of live webhooks that fail closed.
+func armedHooks(full *unstructured.Unstructured) map[string]bool {
+	armed := make(map[string]bool)
+	if full == nil {
+		return armed
+	}
+	hooks, _, _ := unstructured.NestedSlice(full.Object, "webhooks")
+	for _, h := range hooks {
+		if hook, ok := h.(map[string]any); ok && hook["failurePolicy"] == "Fail" {
+			name, _ := hook["name"].(string)
+			armed[name] = true
+		}
+	}
+	return armed
+}
+
+// keepsBundle says whether a caBundle in Git is meant: it is a certificate, and nobody else puts one there.
+func keepsBundle(form *unstructured.Unstructured, meta metav1.Object, config map[string]any, path ...any) bool {
+	bundle, _ := config["caBundle"].(string)
+	if !isCertificate(bundle) {
+		return false
+	}
+	if service, ok := config["service"].(map[string]any); ok {
+		if name, _ := service["name"].(string); strings.HasPrefix(name, "istiod") {
+			return false
+		}
+	}
+	for annotation := range form.GetAnnotations() {
+		if strings.HasPrefix(annotation, "cert-manager.io/inject-") {
+			return false
+		}
+	}
+	return meta == nil || !ownedByOther(meta.GetManagedFields(), path...)
+}
+
+func isCertificate(bundle string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(decoded)
+	return block != nil && block.Type == "CERTIFICATE"
+}
+
+// ignoresDrift is true when Git or the live object says so.
+func ignoresDrift(want, live metav1.Object) bool {
+	return annotated(want, live, DriftAnnotation, "ignore")
+}
+
+// annotated is true when either object has the annotation with this value. live may be nil.
+func annotated(want, live metav1.Object, annotation, value string) bool {
+	if want != nil && want.GetAnnotations()[annotation] == value {
+		return true
+	}
+	return live != nil && live.GetAnnotations()[annotation] == value
+}

@@ -1,0 +1,94 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// gate waits until the definitions that were written can be built upon: CRDs established, namespaces active. One that does not
+// come so far has failed, and what depends on it is not reached.
+func (r *runner) gate(ctx context.Context, steps []StepResult) {
+	until := time.Now().Add(r.gateTimeout)
+	var wg sync.WaitGroup
+	for i := range steps {
+		s := &steps[i]
+		if s.State != Done || s.Action == Unchanged || s.Action == Skip {
+			continue
+		}
+		r.changed[s.ID] = true
+		wg.Go(func() {
+			if err := r.ready(ctx, s, until); err != nil {
+				r.fail(s, Failed, err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(r.changed) > 0 {
+		// What is served has changed: the next plan asks anew.
+		r.forgetCatalog()
+	}
+}
+
+func (r *runner) ready(ctx context.Context, s *StepResult, until time.Time) error {
+	var last *unstructured.Unstructured
+	err := poll(ctx, until, func() (bool, error) {
+		full, err := r.get(ctx, s.resource, s.ID.Namespace, s.ID.Name)
+		if err != nil {
+			return true, err
+		}
+		last = full
+		err = unready(full)
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	s.health = healthOf(last)
+	return nil
+}
+
+// unready says why a definition cannot be built upon yet.
+func unready(full *unstructured.Unstructured) error {
+	if full.GetKind() == kindNamespace.Kind {
+		phase, _, _ := unstructured.NestedString(full.Object, "status", "phase")
+		if phase != "Active" {
+			return fmt.Errorf("is %s, not Active", phase)
+		}
+		return nil
+	}
+	conditions, _, _ := unstructured.NestedSlice(full.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		switch condition["type"] {
+		case "NamesAccepted":
+			if condition["status"] == "False" {
+				return fmt.Errorf("its names are not accepted: %v", condition["message"])
+			}
+		case "Established":
+			if condition["status"] == "True" {
+				return nil
+			}
+		}
+	}
+	return errors.New("is not established")
+}
+
+// poll asks until it is done or the time is over, at growing intervals, at least once. It gives the last error.
+func poll(ctx context.Context, until time.Time, ask func() (done bool, err error)) error {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		done, err := ask()
+		if done || err == nil || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// planner makes one plan.
+type planner struct {
+	*Applier
+	unit    Unit
+	live    live
+	catalog *catalog
+	// pending are the definitions of the set that the plan creates or changes: what depends on them cannot be tried before.
+	pending map[render.ID]Action
+}
+
+// Plan compares the set with the unit's live objects. It writes nothing.
+//
+// Faults of single objects are joined *ObjectError values, all of them and not the first alone, and there is no plan. There is none
+// either when a kind that the unit has or had cannot be listed.
+func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Policy) (*Plan, error) {
+	a.name(u)
+	versions, kinds := wantedKinds(set)
+	kinds = union(u.Kinds, kinds)
+	c, err := a.lookup(ctx, versions, u.Kinds)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	found, c, err := a.list(ctx, u, kinds, c)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	all, faults := resolve(u, set, c)
+	p := &planner{Applier: a, unit: u, live: found, catalog: c, pending: make(map[render.ID]Action)}
+	steps, errs := p.examineAll(ctx, all)
+	if err := errors.Join(append(faults, errs...)...); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("plan %s: %w", u.Name, context.Cause(ctx))
+		}
+		return nil, err
+	}
+	deletes := p.deletes(all, policy)
+	plan := p.plan(kinds, append(steps, deletes...))
+	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
+	a.memory.keep(u.ID, idsOf(all))
+	return plan, nil
+}
+
+// examineAll gives a step for each wanted object: definitions first, because what depends on them cannot be tried before they
+// are there.
+func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error) {
+	var definitions, others []wanted
+	for _, w := range all {
+		if isDefinition(w.id) {
+			definitions = append(definitions, w)
+		} else {
+			others = append(others, w)
+		}
+	}
+	steps, faults := p.examineEach(ctx, definitions)
+	for _, s := range steps {
+		if s.Action == Create || s.Action == Update || s.Action == Replace {
+			p.pending[s.ID] = s.Action
+		}
+	}
+	for _, fault := range faults {
+		// A definition that cannot be planned is a fault already; that its objects cannot be tried is not another one.
+		var of *ObjectError
+		if errors.As(fault, &of) {
+			p.pending[of.ID] = Create
+		}
+	}
+	more, errs := p.examineEach(ctx, others)
+	return append(steps, more...), append(faults, errs...)
+}
+
+func (p *planner) examineEach(ctx context.Context, all []wanted) ([]Step, []error) {
+	steps := make([]Step, len(all))
+	faults := make([]error, len(all))
+	var g errgroup.Group
+	g.SetLimit(p.concurrency)
+	for i, w := range all {
+		g.Go(func() error {
+			step, err := p.examine(ctx, w)
+			if err != nil {
+				faults[i] = w.fault(discreet(w.id, err))
+				return nil
+			}
+			steps[i] = step
+			return nil
+		})
+	}
+	_ = g.Wait() // no goroutine returns an error
+	return slices.DeleteFunc(steps, func(s Step) bool { return s.Action == "" }),
+		slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+}
+
+// plan puts steps into waves.
+func (p *planner) plan(kinds []schema.GroupKind, steps []Step) *Plan {
+	plan := &Plan{Unit: p.unit, Kinds: kinds}
+	for _, o := range p.live.objects {
+		if isOurs(o) {
+			plan.Live++
+		}
+	}
+	for _, kind := range kinds {
+		if !p.live.listed[kind] {
+			plan.unlisted = append(plan.unlisted, kind)
+		}
+	}
+	byWave := make(map[string][]Step)
+	for _, s := range steps {
+		byWave[waveOf(s)] = append(byWave[waveOf(s)], s)
+		if s.health != nil {
+			plan.Health = append(plan.Health, *s.health)
+		}
+	}
+	for _, name := range []string{WaveDefinitions, WaveObjects, WaveWebhooks, WavePrune} {
+		if len(byWave[name]) == 0 {
+			continue
+		}
+		order := compareSteps
+		if name == WavePrune {
+			order = func(x, y Step) int { return compareSteps(y, x) }
+		}
+		slices.SortFunc(byWave[name], order)
+		plan.Waves = append(plan.Waves, Wave{Name: name, Steps: byWave[name]})
+	}
+	slices.SortFunc(plan.Health, func(x, y Health) int { return compareIDs(x.ID, y.ID) })
+	return plan
+}
+
+func waveOf(s Step) string {
+	switch {
+	case s.unwanted:
+		return WavePrune
+	case isDefinition(s.ID):
+		return WaveDefinitions
+	case isWebhook(s.ID):
+		return WaveWebhooks
+	default:
+		return WaveObjects
+	}
+}
+
+func compareSteps(x, y Step) int {
+	return cmp.Or(
+		cmp.Compare(rank(x.ID.Kind), rank(y.ID.Kind)),
+		compareIDs(x.ID, y.ID),
+	)
+}
+
+func compareIDs(x, y render.ID) int {
+	return cmp.Or(
+		cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
+		cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
+	)
+}
+
+func idsOf(all []wanted) map[render.ID]bool {
+	return maps.Collect(func(yield func(render.ID, bool) bool) {
+		for _, w := range all {
+			if !yield(w.id, true) {
+				return
+			}
+		}
+	})
+}

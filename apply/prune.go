@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// deletes gives a step for each live object that Git does not have.
+func (p *planner) deletes(all []wanted, policy Policy) []Step {
+	keep := idsOf(all)
+	var steps []Step
+	for id, m := range p.live.objects {
+		if keep[id] {
+			continue
+		}
+		step := unwanted(id, m)
+		if step.Action == Delete && !policy.Prune {
+			step = step.skip("Git does not have it, and prune is off")
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+// unwanted decides about a live object with our label that nobody wants.
+func unwanted(id render.ID, m liveObject) Step {
+	step := Step{ID: id, APIVersion: m.resource.APIVersion(), resource: m.resource, unwanted: true}.over(m)
+	owner := metav1.GetControllerOfNoCopy(m)
+	switch {
+	case !isOurs(m):
+		// Somebody copied an object, label and all. The label alone never deletes.
+		return step.skip("carries our label, but was never applied by us: a copy")
+	case m.GetDeletionTimestamp() != nil:
+		step.health = terminating(id)
+		return step.skip("is being deleted already")
+	case owner != nil:
+		return step.skip("belongs to " + owner.Kind + "/" + owner.Name + ", which deletes it")
+	case m.GetAnnotations()[PruneAnnotation] == "disabled":
+		return step.skip(PruneAnnotation + ": disabled")
+	case m.GetAnnotations()[ReconcileAnnotation] == "disabled":
+		return step.skip(ReconcileAnnotation + ": disabled on the live object")
+	default:
+		step.Action, step.precondition = Delete, m.GetResourceVersion()
+		return step
+	}
+}
+
+// PlanDelete plans that everything of the unit goes, as when its Mooring is deleted. Definitions (CRDs, namespaces) are
+// kept, because more hangs on them than the unit knows; they are let go, so that nobody takes them for ours later. No guard holds the plan: to delete the
+// Mooring was the word.
+func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
+	p, err := a.planAll(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	var steps []Step
+	for id, m := range p.live.objects {
+		step := unwanted(id, m)
+		if step.Action == Delete && isDefinition(id) {
+			step.Action, step.release, step.precondition = Update, true, ""
+			step.Reason = "is kept and let go: a " + id.Kind + " is never deleted with its Mooring"
+		}
+		steps = append(steps, step)
+	}
+	return p.plan(union(u.Kinds, nil), steps), nil
+}
+
+// planAll looks at everything of a unit.
+func (a *Applier) planAll(ctx context.Context, u Unit) (*planner, error) {
+	a.name(u)
+	c, err := a.lookup(ctx, nil, u.Kinds)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	found, c, err := a.list(ctx, u, union(u.Kinds, nil), c)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	return &planner{Applier: a, unit: u, live: found, catalog: c, pending: make(map[render.ID]Action)}, nil
+}
+
+// Orphan makes nothing of the unit ours any more: the objects stay as they are, without our label and without our field manager.
+func (a *Applier) Orphan(ctx context.Context, u Unit) (*Result, error) {
+	p, err := a.planAll(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	var steps []Step
+	for id, m := range p.live.objects {
+		step := Step{ID: id, APIVersion: m.resource.APIVersion(), resource: m.resource, unwanted: true}.over(m)
+		if isOurs(m) {
+			step.Action, step.release, step.Reason = Update, true, "is let go"
+		} else {
+			step = step.skip("carries our label, but was never applied by us: a copy")
+		}
+		steps = append(steps, step)
+	}
+	return a.Run(ctx, p.plan(union(u.Kinds, nil), steps))
+}

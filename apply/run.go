@@ -1,0 +1,266 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mooring-dev/mooring/render"
+)
+
+// Run does what the plan says, wave by wave. A plan without changes may be run too: it costs nothing, and it
+// tells the parent about kinds that are gone.
+//
+// The result is complete also when the error is not nil: what was done, what failed and why, and what was not reached. A failed object does
+// not stop what does not depend on it; but nothing is deleted unless all before it went well. A guarded plan is refused with
+// ErrGuarded. When ctx ends in the middle, what is in flight fails and the rest is not reached.
+func (a *Applier) Run(ctx context.Context, p *Plan) (*Result, error) {
+	r := newRunner(a, p)
+	if p.Guard != nil {
+		return r.result, fmt.Errorf("run %s: %w: %s", p.Unit.Name, ErrGuarded, p.Guard.Message)
+	}
+	if err := r.recordBefore(ctx); err != nil {
+		return r.result, err
+	}
+	first := 0
+	for _, wave := range p.Waves {
+		steps := r.result.Steps[first : first+len(wave.Steps)]
+		for _, cut := range groups(wave.Steps) {
+			r.group(ctx, wave.Name, steps[cut[0]:cut[1]])
+		}
+		if wave.Name == WaveDefinitions {
+			r.gate(ctx, steps)
+		}
+		first += len(wave.Steps)
+	}
+	return r.finish(ctx)
+}
+
+// runner does one run.
+type runner struct {
+	*Applier
+	unit     Unit
+	plan     *Plan
+	result   *Result
+	recorded []schema.GroupKind // what the parent says at this moment
+
+	mu      sync.Mutex
+	failed  map[render.ID]bool // guarded by mu: definitions that failed
+	faults  int                // guarded by mu
+	changed map[render.ID]bool // definitions that this run changed; written between waves alone
+}
+
+func newRunner(a *Applier, p *Plan) *runner {
+	r := &runner{
+		Applier: a, unit: p.Unit, plan: p, recorded: p.Unit.Kinds,
+		result: &Result{Kinds: p.Unit.Kinds, Objects: p.Live, Health: slices.Clone(p.Health)},
+		failed: make(map[render.ID]bool), changed: make(map[render.ID]bool),
+	}
+	for s := range p.Steps() {
+		r.result.Steps = append(r.result.Steps, StepResult{Step: s, State: NotReached})
+	}
+	return r
+}
+
+// recordBefore tells the parent every kind of which there may be objects in a moment, so that a crash at any instant leaves nothing
+// that no later pass would look for.
+func (r *runner) recordBefore(ctx context.Context) error {
+	if !r.plan.Changes() {
+		return nil
+	}
+	if err := r.record(ctx, r.plan.Kinds); err != nil {
+		return fmt.Errorf("run %s: record kinds: %w", r.unit.Name, err)
+	}
+	return nil
+}
+
+func (r *runner) record(ctx context.Context, kinds []schema.GroupKind) error {
+	if sameKinds(kinds, r.recorded) || r.unit.Record == nil {
+		return nil
+	}
+	if err := r.unit.Record(ctx, kinds); err != nil {
+		return err
+	}
+	r.recorded = kinds
+	r.result.Kinds = kinds
+	return nil
+}
+
+// group does steps that do not depend on each other.
+func (r *runner) group(ctx context.Context, wave string, steps []StepResult) {
+	var todo []*StepResult
+	for i := range steps {
+		s := &steps[i]
+		if s.Action == Unchanged || s.Action == Skip {
+			s.State = Done
+		} else if err := r.blocked(ctx, wave, s.Step); err != nil {
+			r.fail(s, NotReached, err)
+		} else {
+			todo = append(todo, s)
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(r.concurrency)
+	for _, s := range todo {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				r.fail(s, NotReached, context.Cause(ctx))
+			} else if err := r.do(ctx, s); err != nil {
+				r.fail(s, Failed, err)
+			} else {
+				s.State = Done
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // no goroutine returns an error
+}
+
+func (r *runner) fail(s *StepResult, state State, err error) {
+	op := "apply"
+	if s.Action == Delete {
+		op = "delete"
+	}
+	s.State = state
+	s.Err = &ObjectError{Op: op, ID: s.ID, Origin: s.Origin, Err: discreet(s.ID, err)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults++
+	if isDefinition(s.ID) {
+		r.failed[s.ID] = true
+	}
+}
+
+// blocked says why a step must not be done.
+func (r *runner) blocked(ctx context.Context, wave string, s Step) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range []render.ID{namespaceID(s.ID.Namespace), s.definition} {
+		if r.failed[id] {
+			return fmt.Errorf("waits for %s", id)
+		}
+	}
+	switch {
+	case wave == WavePrune && !s.release && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
+		return errors.New("nothing is deleted until all else is done")
+	case wave == WaveWebhooks && r.servesNobody(s):
+		return errors.New("waits for what failed in the namespace of its service: a webhook that nobody serves refuses everything")
+	}
+	return nil
+}
+
+// pruning is true when every fault so far is one of a delete: these do not stop each other.
+func (r *runner) pruning() bool {
+	return r.faultsOutside(WavePrune) == 0
+}
+
+func (r *runner) faultsOutside(wave string) int {
+	n := 0
+	for _, s := range r.result.Steps {
+		if s.Err != nil && waveOf(s.Step) != wave {
+			n++
+		}
+	}
+	return n
+}
+
+// servesNobody is true when something failed in a namespace that the webhook's calls go to.
+func (r *runner) servesNobody(s Step) bool {
+	if s.want == nil {
+		return false
+	}
+	hooks, _, _ := unstructured.NestedSlice(s.want.Object, "webhooks")
+	for _, h := range hooks {
+		hook, _ := h.(map[string]any)
+		namespace, found, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
+		if found && slices.ContainsFunc(r.result.Steps, func(o StepResult) bool {
+			return o.Err != nil && (o.ID.Namespace == namespace || o.ID == namespaceID(namespace))
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// finish sums up.
+func (r *runner) finish(ctx context.Context) (*Result, error) {
+	var faults []error
+	for _, s := range r.result.Steps {
+		if s.State == Failed {
+			faults = append(faults, s.Err)
+		}
+		r.result.Objects += s.added()
+	}
+	r.result.Health = r.health()
+	if ctx.Err() != nil {
+		faults = append(faults, fmt.Errorf("run %s: %w", r.unit.Name, context.Cause(ctx)))
+	}
+	if len(faults) > 0 {
+		return r.result, errors.Join(faults...)
+	}
+	left, err := r.left(ctx)
+	if err == nil {
+		err = r.record(ctx, left)
+	}
+	if err != nil {
+		return r.result, fmt.Errorf("run %s: record kinds: %w", r.unit.Name, err)
+	}
+	return r.result, nil
+}
+
+// health is what the plan saw, and what came after it.
+func (r *runner) health() []Health {
+	latest := make(map[render.ID]Health)
+	for _, h := range r.plan.Health {
+		latest[h.ID] = h
+	}
+	for _, s := range r.result.Steps {
+		switch {
+		case s.health != nil:
+			latest[s.ID] = *s.health
+		case s.State == Done && (s.Action == Delete || s.release):
+			delete(latest, s.ID)
+		}
+	}
+	return slices.SortedFunc(maps.Values(latest), func(x, y Health) int { return compareIDs(x.ID, y.ID) })
+}
+
+// left are the kinds that the unit still has objects of after a complete run.
+func (r *runner) left(ctx context.Context) ([]schema.GroupKind, error) {
+	left := slices.Clone(r.plan.unlisted)
+	gone := make(map[schema.GroupKind]resource)
+	for _, s := range r.result.Steps {
+		gk := s.ID.GroupKind()
+		switch {
+		case !s.unwanted || s.Action == Skip && s.counted:
+			left = append(left, gk)
+		case s.Action == Delete:
+			gone[gk] = s.resource
+		}
+	}
+	left = union(left, nil)
+	for gk, where := range gone {
+		if slices.Contains(left, gk) {
+			continue
+		}
+		// A finalizer may hold back what was deleted. It is ours until it is gone.
+		still, err := r.listKind(ctx, r.unit, where)
+		if err != nil && !isGone(err) {
+			return nil, err
+		}
+		if len(still) > 0 {
+			left = union(left, []schema.GroupKind{gk})
+		}
+	}
+	return left, nil
+}
