@@ -38,7 +38,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, tree) error{"build": build, "up": up, "down": down, "status": status}
 	if len(args) != 1 || commands[args[0]] == nil {
-		return errors.New(usage)
+		return fmt.Errorf("which command?\n\n%s", usage)
 	}
 	root, err := workTree(ctx)
 	if err != nil {

@@ -1,0 +1,73 @@
+# What a newcomer types: `make demo` and `make test`. `make help` lists the rest.
+
+SHELL         := /bin/bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS     += --no-print-directory
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# The packages whose tests run under the race detector: those where goroutines share data. It doubles the time to compile
+# all that they import, so it is not for all.
+RACE := repos sync render
+
+# Two packages at a time, on the two cores that this project is made for. The timeout is for one package, and generous: a first
+# start of the control plane shares the machine with compilers. -count=1, because the tests run binaries that Go's cache of results does not look at.
+GOTEST := go test -p 2 -count=1 -timeout 30m
+
+CLUSTER := go run ./test/kube/cmd/cluster
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## build bin/mooring
+	go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/mooring ./cmd/mooring
+
+.PHONY: demo
+demo: ## set up everything on this machine and show the main job, step by step; DEMO_EXIT=1 ends after it
+	go run ./test/demo
+
+.PHONY: test
+test: setup lint unit e2e ## lint and all tests, against a real API server and real Git servers
+
+.PHONY: unit
+unit: control-plane ## the tests beside the code: render, check, repos, sync, and apply against the API server
+	$(GOTEST) -race $(RACE:%=./%/...)
+	$(GOTEST) $$(go list ./... | grep -vE '^[^/]+/[^/]+/[^/]+/($(subst $() ,|,$(RACE) test))(/|$$)')
+
+.PHONY: e2e
+e2e: control-plane ## the tests of the whole: the real binary, Git servers and API server; the layout and the docs
+	$(GOTEST) ./test/...
+
+.PHONY: lint
+lint: ## format, vet, staticcheck, errcheck, go.mod, generated code
+	@test/lint
+
+.PHONY: vuln
+vuln: ## known holes in what the binary really calls; needs the network, so it is not part of the gate
+	go tool govulncheck ./cmd/...
+
+.PHONY: generate
+generate: ## write the deep copies and CRDs of sync/v1alpha1
+	go tool controller-gen object crd paths=./sync/v1alpha1 output:crd:dir=deploy/crds
+
+.PHONY: setup
+setup: ## install what the tests need of Debian's packages, or say what is missing
+	@test/setup
+
+.PHONY: control-plane
+control-plane:
+	@$(CLUSTER) build
+
+.PHONY: cluster-up
+cluster-up: ## start a control plane in the background, with all CRDs; writes .cache/kubeconfig
+	@$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## stop it and remove its data
+	@$(CLUSTER) down
+
+.PHONY: kubectl
+kubectl: control-plane ## build bin/kubectl
