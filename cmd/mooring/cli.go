@@ -79,6 +79,7 @@ would do, what it did, and tell it what to do.`,
 		&cobra.Group{ID: groupCluster, Title: "What the cluster has, and what the agent does:"},
 	)
 	root.AddCommand(
+		c.renderCommand(), c.checkCommand(),
 		c.getCommand(), c.syncCommand(), c.suspendCommand(), c.resumeCommand(),
 		c.versionCommand(), c.completionCommand(),
 	)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,12 +55,24 @@ func (c *cli) addClusterFlags(cmd *cobra.Command) *clusterFlags {
 	return f
 }
 
+// noCluster is where client-go looks for a cluster when nothing names one.
+const noCluster = "http://localhost:8080"
+
+const nameCluster = "name a cluster with --kubeconfig, --context or the variable KUBECONFIG"
+
 // config of the cluster that the flags name.
 func (f *clusterFlags) config() (*rest.Config, error) {
 	cfg, err := f.ToRESTConfig()
 	if err != nil {
-		return nil, withHint(fmt.Errorf("find the cluster: %w", err),
-			"name a cluster with --kubeconfig, --context or the variable KUBECONFIG")
+		hint := nameCluster
+		if *f.Context != "" {
+			hint = "kubectl config get-contexts lists the contexts that there are"
+		}
+		return nil, withHint(fmt.Errorf("find the cluster: %w", err), "%s", hint)
+	}
+	if cfg.Host == noCluster && *f.APIServer == "" && f.cli.getenv("KUBERNETES_MASTER") == "" {
+		// The library's answer to having no kubeconfig at all; nobody has a cluster there without saying so.
+		return nil, withHint(errors.New("find the cluster: there is no kubeconfig"), "%s", nameCluster)
 	}
 	// The API server's own fairness is limit enough; a second limit here makes a plan of a thousand objects slow.
 	cfg.QPS = -1

@@ -112,7 +112,7 @@ func (d *describer) conditions(m *v1alpha1.Mooring) {
 			continue
 		}
 		t.add(plain(c.Type), cell{text: string(c.Status), paint: d.color.ofCondition(*c)}, plain(c.Reason),
-			plain(d.ago(c.LastTransitionTime)), plain(strings.Join(strings.Fields(c.Message), " ")))
+			plain(d.ago(c.LastTransitionTime)), plain(oneLine(c.Message)))
 	}
 	d.table(t)
 }

@@ -108,9 +108,13 @@ func hintOf(err error) string {
 	if errors.As(err, &hinted) && hinted.Hint() != "" {
 		return hinted.Hint()
 	}
+	var mended interface{ Mend() string }
+	if errors.As(err, &mended) && mended.Mend() != "" {
+		return mended.Mend()
+	}
 	switch {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err):
-		return "name a cluster with --kubeconfig, --context or the variable KUBECONFIG"
+		return nameCluster
 	case meta.IsNoMatchError(err):
 		return "the cluster does not know Moorings: install Mooring with kubectl apply -k deploy"
 	case apierrors.IsUnauthorized(err):

@@ -128,7 +128,7 @@ func mooringTable(found []v1alpha1.Mooring, color palette, now time.Time, namesp
 		if m.Status.Inventory != nil {
 			objects = strconv.Itoa(int(m.Status.Inventory.Objects))
 		}
-		message := strings.Join(strings.Fields(ready.Message), " ")
+		message := oneLine(ready.Message)
 		row := []cell{
 			plain(m.Name),
 			{text: string(ready.Status), paint: color.ofStatus(ready.Status)},
