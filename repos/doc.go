@@ -1,0 +1,44 @@
+// Package repos fetches commits from Git servers and shows their trees as read-only file systems.
+//
+// Use it in two steps. Store.Resolve asks the server which commit a branch, tag or other ref points at: one listing of
+// refs, nothing is fetched. Store.Snapshot gives the tree of that commit, from disk when it is there, else after a
+// fetch of that one commit. So a ref that did not move costs one request, and several users of one commit one fetch.
+//
+// # On disk
+//
+// Each remote has a folder of its own below the store's, named by a hash of its URL and its credentials: whoever does
+// not have the credentials does not get at what was fetched with them. In it is a bare object store that
+// git --git-dir can read, packs only, and for each complete commit a small file in commits/ that names the packs in
+// which all of it is found. There is never a working tree: Snapshot.FS decodes files as they are read.
+//
+// A fetch asks for one commit by its id at depth 1, and tells the server of up to three commits that are here, so that
+// only what is new comes over the wire. That is done with Git's protocol itself, on the packp package of go-git: its
+// Remote.Fetch downloads everything anew for each commit at depth 1, and loses its way in shallow histories that were
+// rewritten. There is no ref and no shallow file in the store that could become wrong: commits stand side by side.
+// When a commit would be spread over more than 20 packs it is fetched whole, and the old packs go once no commit
+// needs them. Servers that hand out only what a ref points at (SSH servers without uploadpack.allowReachableSHA1InWant)
+// are asked for the ref's history, at depth 50, 1000 and all, when the commit is no longer at the ref's end.
+//
+// Packs are checked object by object when they arrive and end to end when they are opened; they and the files in
+// commits/ are written under other names and renamed. A store that is damaged nevertheless is emptied and filled anew
+// without anybody being told, except Snapshots that are just being read.
+//
+// Measured against git http-backend on 2 cores with 50,000 files of 19 MB: see BenchmarkFetch in this package's tests.
+//
+// # Errors
+//
+// Everything is an *Error with a Kind for programs and a Hint for people; neither holds a secret. The file system wraps
+// it in fs.PathError; KindOf and HintOf look through that. Each call has a deadline, Options.Timeout or the
+// context's, whichever is earlier, that also ends a server's silence in the middle of a pack; shared work goes on for
+// those who still wait.
+//
+// # Security
+//
+// Secrets go over TLS or SSH alone, and never to another host than the URL's. SSH needs known_hosts: a host that is
+// not in it, or shows another key, is refused and both fingerprints are named. No configuration, agent, credential
+// helper or program of the machine is used. What a server sends is bounded by Limits in bytes, objects and memory, and
+// by the deadline in time.
+//
+// The rules followed are those of gitprotocol-pack(5), gitprotocol-http(5), gitformat-pack(5), git-check-ref-format(1)
+// and, for known_hosts, sshd(8).
+package repos

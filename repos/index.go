@@ -1,0 +1,251 @@
+package repos
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// What indexing a pack may hold in memory. A single object that takes part in a delta may have maxDeltaObject bytes,
+// and the objects of one chain of deltas maxDeltaChain together. Objects that are stored whole are only streamed.
+const (
+	maxDeltaObject = 64 << 20
+	maxDeltaChain  = 256 << 20
+	maxDeltaDepth  = 4095 // as in Git itself
+)
+
+// indexPack reads a pack from its beginning, checks every object and the checksum, and returns the index. Unlike the
+// library's parser it streams whole objects instead of holding them, stays within limits and can be cancelled.
+func indexPack(ctx context.Context, f *os.File, limits Limits) (*idxfile.MemoryIndex, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read pack: %w", err)
+	}
+	x := &indexer{
+		ctx:      ctx,
+		limits:   limits,
+		scan:     packfile.NewScanner(f),
+		byOffset: map[int64][]int{},
+		byHash:   map[plumbing.Hash][]int{},
+	}
+	checksum, err := x.scanAll()
+	if err == nil {
+		err = x.resolveAll()
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case KindOf(err) != "":
+		return nil, err
+	default:
+		return nil, failf(KindProtocol, "", "the pack is damaged: %w", err)
+	}
+	if err := x.out.OnFooter(checksum); err != nil {
+		return nil, fmt.Errorf("index pack: %w", err)
+	}
+	return x.out.Index()
+}
+
+type indexer struct {
+	ctx      context.Context //nolint:containedctx // lives as long as the call of indexPack
+	limits   Limits
+	scan     *packfile.Scanner
+	out      idxfile.Writer
+	objects  []packed
+	byOffset map[int64][]int         // deltas by where their base is
+	byHash   map[plumbing.Hash][]int // deltas by the id of their base
+	deltas   int                     // not yet resolved
+	bytes    int64                   // of all objects, unpacked
+	held     int64                   // in memory, on the way down one chain
+}
+
+// packed is one entry of the pack, as much as is needed later.
+type packed struct {
+	offset int64
+	length int64
+	crc    uint32
+	kind   plumbing.ObjectType
+	hash   plumbing.Hash // zero for a delta
+}
+
+// scanAll goes through the pack once, in order.
+func (x *indexer) scanAll() (plumbing.Hash, error) {
+	_, count, err := x.scan.Header()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	// Each file is a blob and every folder a tree, so a commit has few more objects than entries. History, which comes
+	// along from servers that give no commit by its id, has more.
+	if limit := 8*int64(x.limits.TreeEntries) + 1000; int64(count) > limit {
+		return plumbing.ZeroHash, failf(KindLimit, limitHint, "the pack has %d objects, more than %d", count, limit)
+	}
+	for range count {
+		if err := x.scanObject(); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	return x.scan.Checksum()
+}
+
+func (x *indexer) scanObject() error {
+	if err := x.ctx.Err(); err != nil {
+		return err
+	}
+	h, err := x.scan.NextObjectHeader()
+	if err != nil {
+		return err
+	}
+	if err := x.count(h.Length); err != nil {
+		return err
+	}
+	o := packed{offset: h.Offset, length: h.Length, kind: h.Type}
+	var n int64
+	switch h.Type {
+	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
+		hasher := plumbing.NewHasher(h.Type, h.Length)
+		n, o.crc, err = x.scan.NextObject(hasher)
+		o.hash = hasher.Sum()
+		x.out.Add(o.hash, uint64(o.offset), o.crc)
+	case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
+		if h.Length > maxDeltaObject {
+			return failf(KindLimit, limitHint, "the pack has a delta of %d bytes", h.Length)
+		}
+		if h.Type == plumbing.OFSDeltaObject {
+			x.byOffset[h.OffsetReference] = append(x.byOffset[h.OffsetReference], len(x.objects))
+		} else {
+			x.byHash[h.Reference] = append(x.byHash[h.Reference], len(x.objects))
+		}
+		x.deltas++
+		n, o.crc, err = x.scan.NextObject(io.Discard)
+	default:
+		return fmt.Errorf("object of unknown type %d", h.Type)
+	}
+	if err == nil && n != h.Length {
+		err = fmt.Errorf("object of %d bytes, announced as %d", n, h.Length)
+	}
+	x.objects = append(x.objects, o)
+	return err
+}
+
+// count adds to the bytes unpacked so far.
+func (x *indexer) count(n int64) error {
+	if n < 0 || n > x.limits.TotalBytes-x.bytes {
+		return failf(KindLimit, limitHint, "the pack unpacks to more than %s", size(x.limits.TotalBytes))
+	}
+	x.bytes += n
+	return nil
+}
+
+// resolveAll finds the ids of the deltas, chain by chain.
+func (x *indexer) resolveAll() error {
+	for i := range x.objects {
+		o := x.objects[i]
+		if o.hash.IsZero() || (len(x.byOffset[o.offset]) == 0 && len(x.byHash[o.hash]) == 0) {
+			continue
+		}
+		if o.length > maxDeltaObject {
+			return failf(KindLimit, limitHint, "the pack has a delta on an object of %d bytes", o.length)
+		}
+		content, err := x.read(o)
+		if err != nil {
+			return err
+		}
+		if err := x.resolve(o, o.kind, content, 0); err != nil {
+			return err
+		}
+	}
+	if x.deltas != 0 {
+		return fmt.Errorf("%d deltas without their base", x.deltas)
+	}
+	return nil
+}
+
+// resolve goes down from an object, whose id is known, to all that are deltas on it.
+func (x *indexer) resolve(base packed, kind plumbing.ObjectType, content []byte, depth int) error {
+	if depth > maxDeltaDepth {
+		return failf(KindLimit, limitHint, "the pack has a chain of more than %d deltas", maxDeltaDepth)
+	}
+	x.held += int64(len(content))
+	defer func() { x.held -= int64(len(content)) }()
+	if x.held > maxDeltaChain {
+		return failf(KindLimit, limitHint, "the pack has a chain of deltas over %s", size(maxDeltaChain))
+	}
+	children := x.byOffset[base.offset]
+	delete(x.byOffset, base.offset)
+	children = append(children, x.byHash[base.hash]...)
+	delete(x.byHash, base.hash) // an object that is there twice resolves its deltas once
+	for _, i := range children {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		o := x.objects[i]
+		delta, err := x.read(o)
+		if err != nil {
+			return err
+		}
+		target, err := x.patch(content, delta)
+		if err != nil {
+			return err
+		}
+		o.hash = plumbing.ComputeHash(kind, target)
+		x.out.Add(o.hash, uint64(o.offset), o.crc)
+		x.deltas--
+		if err := x.resolve(o, kind, target, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patch applies a delta, after a look at how large the result will be.
+func (x *indexer) patch(base, delta []byte) ([]byte, error) {
+	_, n := binary.Uvarint(delta) // the base's size, then the target's, in the form that varints have too
+	if n <= 0 {
+		return nil, packfile.ErrInvalidDelta
+	}
+	target, m := binary.Uvarint(delta[n:])
+	if m <= 0 {
+		return nil, packfile.ErrInvalidDelta
+	}
+	if target > maxDeltaObject {
+		return nil, failf(KindLimit, limitHint, "the pack has a delta that makes %d bytes", target)
+	}
+	if err := x.count(int64(target)); err != nil {
+		return nil, err
+	}
+	if len(base) == 0 {
+		return nil, errors.New("delta on an empty object")
+	}
+	return packfile.PatchDelta(base, delta)
+}
+
+func (x *indexer) read(o packed) ([]byte, error) {
+	if _, err := x.scan.SeekObjectHeader(o.offset); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(o.length, 1<<20)))
+	_, _, err := x.scan.NextObject(&b)
+	return b.Bytes(), err
+}
+
+const limitHint = "raise the limit, or keep the configuration in a smaller repository"
+
+// size writes bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,39 @@
+package repos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// localTransport runs git-upload-pack on this machine. Only tests may allow it.
+type localTransport struct {
+	path string
+}
+
+func (t *localTransport) open(ctx context.Context) (session, error) {
+	if _, err := os.Stat(t.path); err != nil {
+		return nil, failf(KindNotFound, "", "%w", err)
+	}
+	cmd := exec.CommandContext(ctx, "git-upload-pack", t.path)
+	s := &pipeSession{said: &saying{}, wait: cmd.Wait}
+	cmd.Stderr = s.said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start git-upload-pack: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start git-upload-pack: %w", err)
+	}
+	s.in, s.out = in, out
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start git-upload-pack: %w", err)
+	}
+	s.release = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	return s, nil
+}

@@ -1,0 +1,240 @@
+package repos
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// pack is an open pack. It keeps its file open, so that it can be read also after the store has removed it, and the
+// file closes when nobody holds the pack any more.
+type pack struct {
+	name  string
+	bytes int64 // of the file
+	index *idxfile.MemoryIndex
+
+	mu   sync.Mutex // the library reads packs by seeking
+	file *packfile.Packfile
+}
+
+// lockless makes an *os.File what the library calls a file. It locks none.
+type lockless struct{ *os.File }
+
+func (lockless) Lock() error   { return nil }
+func (lockless) Unlock() error { return nil }
+
+var _ billy.File = lockless{}
+
+// deltaCache is the memory in which one pack keeps bases of deltas.
+const deltaCache = 4 * cache.MiByte
+
+func newPack(name string, f *os.File, index *idxfile.MemoryIndex) (*pack, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := &pack{name: name, bytes: info.Size(), index: index}
+	// Without a file system the library returns objects in memory, which do not open the file again by its name.
+	p.file = packfile.NewPackfileWithCache(index, nil, lockless{f}, cache.NewObjectLRU(deltaCache), 0)
+	return p, nil
+}
+
+// openPack opens a pack of the store and checks it and its index from end to end.
+func openPack(dir, name string) (*pack, error) {
+	if name != filepath.Base(name) || !strings.HasPrefix(name, "pack-") {
+		return nil, fmt.Errorf("%q is no name of a pack", name)
+	}
+	idx, err := os.Open(filepath.Join(dir, name+".idx"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = idx.Close() }()
+	index := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(idx).Decode(index); err != nil {
+		return nil, fmt.Errorf("read index of %s: %w", name, err)
+	}
+	f, err := os.Open(filepath.Join(dir, name+".pack"))
+	if err != nil {
+		return nil, err
+	}
+	if err := verifyChecksum(f, index.PackfileChecksum[:]); err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), f.Close())
+	}
+	return newPack(name, f, index)
+}
+
+// verifyChecksum compares the file's content with the checksum at its end and with what the index says.
+func verifyChecksum(f *os.File, want []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h := sha1.New() //nolint:gosec // the format's own checksum
+	if _, err := io.Copy(h, io.LimitReader(f, info.Size()-sha1.Size)); err != nil {
+		return err
+	}
+	end := make([]byte, sha1.Size)
+	if _, err := io.ReadFull(f, end); err != nil {
+		return err
+	}
+	if sum := h.Sum(nil); string(sum) != string(end) || string(sum) != string(want) {
+		return errors.New("checksum differs")
+	}
+	return nil
+}
+
+// receivePack writes a pack into the folder and indexes it. It is there as a whole or not at all, under a name made of
+// its checksum.
+func receivePack(ctx context.Context, dir string, r io.Reader, limits Limits) (_ *pack, err error) {
+	f, err := os.CreateTemp(dir, "incoming-*")
+	if err != nil {
+		return nil, storeTrouble(err)
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	n, err := io.Copy(diskWriter{f}, io.LimitReader(r, limits.TotalBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if n > limits.TotalBytes {
+		return nil, failf(KindLimit, limitHint, "the server sends more than %s", size(limits.TotalBytes))
+	}
+	index, err := indexPack(ctx, f, limits)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("pack-%x", index.PackfileChecksum)
+	if err := writeFile(filepath.Join(dir, name+".idx"), func(w io.Writer) error {
+		_, err := idxfile.NewEncoder(w).Encode(index)
+		return err
+	}); err != nil {
+		return nil, storeTrouble(err)
+	}
+	if err := os.Rename(f.Name(), filepath.Join(dir, name+".pack")); err != nil {
+		return nil, storeTrouble(err)
+	}
+	return newPack(name, f, index)
+}
+
+// diskWriter gives errors of our own disk their kind, so that they are not taken for the server's.
+type diskWriter struct{ f *os.File }
+
+// Write writes to the file.
+func (w diskWriter) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	if err != nil {
+		err = storeTrouble(err)
+	}
+	return n, err
+}
+
+func storeTrouble(err error) error {
+	return failf(KindStore, "check that the store's folder can be written and has room", "%w", err)
+}
+
+// writeFile writes a file that is there as a whole or not at all.
+func writeFile(name string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "incoming-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	b := bufio.NewWriter(f)
+	err = write(b)
+	if err = errors.Join(err, b.Flush(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// objects are the packs in which everything of a commit is found.
+type objects struct {
+	packs []*pack
+}
+
+func (o objects) find(h plumbing.Hash) (*pack, int64) {
+	for _, p := range o.packs {
+		if offset, err := p.index.FindOffset(h); err == nil {
+			return p, offset
+		}
+	}
+	return nil, 0
+}
+
+func (o objects) has(h plumbing.Hash) bool {
+	for _, p := range o.packs {
+		if ok, err := p.index.Contains(h); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// size of an object without reading it.
+func (o objects) size(h plumbing.Hash) (int64, error) {
+	p, offset := o.find(h)
+	if p == nil {
+		return 0, plumbing.ErrObjectNotFound
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.file.GetSizeByOffset(offset)
+}
+
+// read an object of at most limit bytes. The caller may change what is returned.
+func (o objects) read(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
+	p, offset := o.find(h)
+	if p == nil {
+		return nil, plumbing.ErrObjectNotFound
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.file.GetSizeByOffset(offset)
+	if err != nil {
+		return nil, err
+	}
+	if n > limit {
+		return nil, &tooLargeError{n, limit}
+	}
+	object, err := p.file.GetByOffset(offset)
+	if err != nil {
+		return nil, err
+	}
+	if object.Type() != kind {
+		return nil, fmt.Errorf("%s is a %s, not a %s", h, object.Type(), kind)
+	}
+	r, err := object.Reader()
+	if err != nil {
+		return nil, err
+	}
+	content := make([]byte, n)
+	_, err = io.ReadFull(r, content)
+	return content, errors.Join(err, r.Close())
+}
+
+type tooLargeError struct{ size, limit int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("it has %s, more than the %s that are read of one file", size(e.size), size(e.limit))
+}

@@ -1,0 +1,315 @@
+package repos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+)
+
+// usedFile is touched whenever a remote is asked for.
+const usedFile = "used"
+
+// What is kept of commits that are no longer asked for: those of the last hour, and the last few in any case.
+const (
+	keepCommits     = 8
+	keepCommitsTime = time.Hour
+	keepStray       = 10 * time.Minute // files that belong to no commit, or not yet
+)
+
+// remote is one repository with one set of credentials: its folder, its connection and the work in progress.
+type remote struct {
+	dir       string
+	url       string
+	auth      Auth
+	opts      Options
+	transport transport
+
+	listings flights[string, *packp.AdvRefs]
+	listing  gate
+	fetches  flights[Commit, struct{}]
+	fetching gate
+	damaged  atomic.Bool // the store was seen to be damaged while it was read
+
+	mu    sync.Mutex // guards the folder and packs; never held while waiting for a server
+	packs map[string]weak.Pointer[pack]
+}
+
+func newRemote(dir string, at endpoint, auth Auth, opts Options) *remote {
+	m := &remote{
+		dir: dir, url: at.String(), auth: auth, opts: opts,
+		listing: newGate(), fetching: newGate(), packs: map[string]weak.Pointer[pack]{},
+	}
+	switch at.scheme {
+	case "ssh":
+		m.transport = &sshTransport{at: at, auth: auth}
+	case "file":
+		m.transport = &localTransport{path: at.path}
+	default:
+		m.transport = newHTTPTransport(at, auth)
+	}
+	return m
+}
+
+func (m *remote) packDir() string   { return filepath.Join(m.dir, "objects", "pack") }
+func (m *remote) commitDir() string { return filepath.Join(m.dir, "commits") }
+
+// prepare makes the folder, in the form of a bare repository, so that git --git-dir can look into it, and notes that it
+// is in use.
+func (m *remote) prepare() error {
+	now := time.Now()
+	if err := os.Chtimes(filepath.Join(m.dir, usedFile), now, now); err == nil {
+		return nil
+	}
+	for _, dir := range []string{m.packDir(), m.commitDir(), filepath.Join(m.dir, "refs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, f := range [][2]string{
+		{"HEAD", "ref: refs/heads/none\n"},
+		{"config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"},
+		{"url", m.url + "\n"},
+		{usedFile, ""},
+	} {
+		if err := writeFile(filepath.Join(m.dir, f[0]), func(w io.Writer) error {
+			_, err := io.WriteString(w, f[1])
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list asks for the refs. Whoever comes while a listing is running waits for the next one, because what they ask about
+// may have changed after it began; all who wait share that next one.
+func (m *remote) list(ctx context.Context) (*packp.AdvRefs, error) {
+	return m.listings.do(ctx, "refs", m.opts.Timeout, func(ctx context.Context, sealed func()) (*packp.AdvRefs, error) {
+		leave, err := m.listing.enter(ctx)
+		if err != nil {
+			return nil, m.explain(ctx, err)
+		}
+		defer leave()
+		sealed()
+		s, err := m.transport.open(ctx)
+		if err != nil {
+			return nil, m.explain(ctx, err)
+		}
+		defer s.close()
+		adv, err := s.refs(ctx)
+		return adv, m.explain(ctx, err)
+	})
+}
+
+// explain puts the deadline of shared work, which its callers do not see, in place of what broke because of it.
+func (m *remote) explain(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ended(ctx.Err(), m.opts.Timeout)
+	}
+	return err
+}
+
+// snapshot opens a commit, fetching it if need be. A store that turns out to be damaged is thrown away, once.
+func (m *remote) snapshot(ctx context.Context, rev Revision) (*Snapshot, error) {
+	for attempt := 0; ; attempt++ {
+		snap, err := m.local(rev)
+		if err == nil || !errors.Is(err, errNotHere) {
+			return snap, err
+		}
+		if attempt == 2 {
+			return nil, failf(KindStore, "check the disk; or does something else write to the store's folder?", "what was fetched is gone again: %w", err)
+		}
+		_, err = m.fetches.do(ctx, rev.Commit, m.opts.Timeout, func(ctx context.Context, _ func()) (struct{}, error) {
+			leave, err := m.fetching.enter(ctx)
+			if err != nil {
+				return struct{}{}, m.explain(ctx, err)
+			}
+			defer leave()
+			if _, err := m.readMark(rev.Commit); err == nil { // somebody fetched it between our look and our turn
+				return struct{}{}, nil
+			}
+			return struct{}{}, m.explain(ctx, m.fetch(ctx, rev))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// errNotHere is a commit that is not complete on disk.
+var errNotHere = errors.New("commit is not in the store")
+
+// mark says that a commit is complete, and in which packs. It is written last, so that a crash before leaves no more
+// than files without meaning.
+type mark struct {
+	Packs []string `json:"packs"`
+	// Entries of the tree, files and folders.
+	Entries int `json:"entries"`
+	// BlobLimit above which files were left out; 0 when none were.
+	BlobLimit int64 `json:"blobLimit,omitempty"`
+}
+
+func (m *remote) markFile(c Commit) string { return filepath.Join(m.commitDir(), string(c)) }
+
+func (m *remote) readMark(c Commit) (mark, error) {
+	var k mark
+	content, err := os.ReadFile(m.markFile(c))
+	if err != nil {
+		return k, err
+	}
+	if err := json.Unmarshal(content, &k); err != nil {
+		return k, fmt.Errorf("mark of %s: %w", c, err)
+	}
+	return k, nil
+}
+
+// local opens a commit that is on disk.
+func (m *remote) local(rev Revision) (*Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.damaged.Swap(false) {
+		m.discard()
+		return nil, errNotHere
+	}
+	k, err := m.readMark(rev.Commit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNotHere
+	}
+	var objects objects
+	if err == nil {
+		objects, err = m.openAll(k.Packs)
+	}
+	var snap *Snapshot
+	if err == nil {
+		snap, err = newSnapshot(m, rev, objects, k)
+	}
+	if KindOf(err) == KindLimit {
+		return nil, err
+	}
+	if err != nil {
+		m.discard()
+		return nil, fmt.Errorf("%w: %w", errNotHere, err)
+	}
+	if k.BlobLimit != 0 && k.BlobLimit < m.opts.Limits.BlobBytes { // the limit was raised since
+		_ = os.Remove(m.markFile(rev.Commit))
+		return nil, errNotHere
+	}
+	if k.Entries > m.opts.Limits.TreeEntries {
+		return nil, failf(KindLimit, limitHint, "the commit has %d files and folders, more than %d", k.Entries, m.opts.Limits.TreeEntries)
+	}
+	now := time.Now()
+	_ = os.Chtimes(m.markFile(rev.Commit), now, now) // at worst it is fetched again
+	return snap, nil
+}
+
+// openAll opens packs, or takes those that are open. The caller holds the lock.
+func (m *remote) openAll(names []string) (objects, error) {
+	var o objects
+	if len(names) == 0 {
+		return o, errors.New("no packs")
+	}
+	for _, name := range names {
+		p := m.packs[name].Value()
+		if p != nil {
+			info, err := os.Stat(filepath.Join(m.packDir(), name+".pack"))
+			if err != nil {
+				return o, err
+			}
+			if info.Size() != p.bytes {
+				return o, fmt.Errorf("%s has changed its size", name)
+			}
+		} else {
+			var err error
+			if p, err = openPack(m.packDir(), name); err != nil {
+				return o, err
+			}
+			m.packs[name] = weak.Make(p)
+		}
+		o.packs = append(o.packs, p)
+	}
+	return o, nil
+}
+
+// discard empties the store. Snapshots that are open keep their files. The caller holds the lock.
+func (m *remote) discard() {
+	clear(m.packs)
+	for _, dir := range []string{m.commitDir(), m.packDir()} { // marks first, so that none outlives its packs
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// commitsByUse lists the commits that are marked, the most recently used first.
+func (m *remote) commitsByUse() []usedCommit {
+	entries, err := os.ReadDir(m.commitDir())
+	if err != nil {
+		return nil
+	}
+	var commits []usedCommit
+	for _, e := range entries {
+		info, err := e.Info()
+		if c := Commit(e.Name()); err == nil && c.valid() {
+			commits = append(commits, usedCommit{c, info.ModTime()})
+		}
+	}
+	slices.SortFunc(commits, func(a, b usedCommit) int { return b.at.Compare(a.at) })
+	return commits
+}
+
+type usedCommit struct {
+	commit Commit
+	at     time.Time
+}
+
+// prune forgets commits that nobody asked for lately and removes the packs that no commit needs any more. Errors are
+// left for the next time. The caller holds the lock.
+func (m *remote) prune() {
+	needed := map[string]bool{}
+	for i, c := range m.commitsByUse() {
+		if i >= keepCommits && time.Since(c.at) > keepCommitsTime {
+			_ = os.Remove(m.markFile(c.commit))
+			continue
+		}
+		k, err := m.readMark(c.commit)
+		if err != nil {
+			continue // found when it is asked for
+		}
+		for _, name := range k.Packs {
+			needed[name] = true
+		}
+	}
+	for _, dir := range []string{m.packDir(), m.commitDir(), m.dir} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			name := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".pack"), ".idx")
+			stray := strings.HasPrefix(name, "incoming-") || (strings.HasPrefix(name, "pack-") && !needed[name])
+			info, err := e.Info()
+			// Another process may be about to mark what it has just written, hence the wait.
+			if stray && err == nil && time.Since(info.ModTime()) > keepStray {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+				delete(m.packs, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package repos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// sshTransport runs git-upload-pack on a server over SSH. It reads no file of the machine's: no ~/.ssh, no agent.
+type sshTransport struct {
+	at   endpoint
+	auth Auth
+}
+
+// open connects and starts the command. Every byte goes through a connection that is closed when ctx ends, so nothing
+// that the server does, or does not do, can hold us longer.
+func (t *sshTransport) open(ctx context.Context) (session, error) {
+	algorithms := t.auth.s.hosts.algorithms(t.at.addr())
+	client, release, err := t.dial(ctx, algorithms)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startUploadPack(client, t.at.path)
+	if err != nil {
+		release()
+		return nil, failf(KindUnavailable, "", "start git-upload-pack: %w", err)
+	}
+	s.release, s.auth = release, t.auth
+	return s, nil
+}
+
+// dial connects and shakes hands. Without algorithms the host is unknown: then every sort of key is asked for, only
+// to name it in the error.
+func (t *sshTransport) dial(ctx context.Context, algorithms []string) (_ *ssh.Client, release func(), err error) {
+	conn, err := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext(ctx, "tcp", t.at.addr())
+	if err != nil {
+		return nil, nil, failf(KindUnavailable, "check that the host and port are right and can be reached from here", "%w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	release = func() {
+		stop()
+		_ = conn.Close()
+	}
+	var hostKey error
+	config := &ssh.ClientConfig{
+		User:              cmp.Or(t.at.user, "git"),
+		Auth:              []ssh.AuthMethod{ssh.PublicKeys(t.auth.s.signer)},
+		HostKeyAlgorithms: algorithms,
+		ClientVersion:     "SSH-2.0-mooring",
+		HostKeyCallback: func(addr string, remote net.Addr, key ssh.PublicKey) error {
+			hostKey = t.auth.s.hosts.verify(addr, remote, key)
+			return hostKey
+		},
+	}
+	c, channels, requests, err := ssh.NewClientConn(conn, t.at.addr(), config)
+	if err == nil {
+		return ssh.NewClient(c, channels, requests), release, nil
+	}
+	release()
+	negotiation, disagree := errors.AsType[*ssh.AlgorithmNegotiationError](err)
+	switch {
+	case hostKey != nil:
+		return nil, nil, hostKey
+	case disagree && negotiation.What == "host key" && len(algorithms) > 0:
+		return nil, nil, t.otherKeys(ctx, negotiation)
+	case strings.Contains(err.Error(), "unable to authenticate"):
+		return nil, nil, failf(KindAuth, "add the public half of the Secret's identity to the repository as a deploy key; it is "+
+			fingerprint(t.auth.s.signer.PublicKey()), "the server does not accept the key for user %s", config.User)
+	}
+	return nil, nil, failf(KindUnavailable, "check that an ssh server listens on this port", "%s", t.auth.scrub(err.Error()))
+}
+
+// otherKeys explains a server that has none of the sorts of key that known_hosts has for it. It shakes hands once more
+// to learn a key that the server does have; the callback refuses it before anything of ours is sent.
+func (t *sshTransport) otherKeys(ctx context.Context, cause error) error {
+	_, release, err := t.dial(ctx, nil)
+	if err == nil {
+		release() // cannot be: the callback accepts only what is known
+	}
+	if KindOf(err) == KindHostKey {
+		return err
+	}
+	return failf(KindHostKey, "add the line that ssh-keyscan prints, after comparing the fingerprint with what the host publishes",
+		"the server has no host key of the sorts that known_hosts has for %s: %w", knownhosts.Normalize(t.at.addr()), cause)
+}
+
+// pipeSession talks to a git-upload-pack through its standard input and output.
+type pipeSession struct {
+	in      io.WriteCloser
+	out     io.Reader
+	said    *saying // what the command says on standard error
+	wait    func() error
+	release func()
+	auth    Auth
+	asked   bool
+	once    sync.Once
+}
+
+func startUploadPack(client *ssh.Client, path string) (*pipeSession, error) {
+	command, err := client.NewSession()
+	if err != nil {
+		return nil, err
+	}
+	s := &pipeSession{said: &saying{}, wait: command.Wait}
+	command.Stderr = s.said
+	if s.in, err = command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if s.out, err = command.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	return s, command.Start("git-upload-pack " + shellQuote(path))
+}
+
+// shellQuote is how git itself quotes the path for the server's shell or git-shell.
+func shellQuote(s string) string {
+	return "'" + strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(s) + "'"
+}
+
+func (s *pipeSession) refs(context.Context) (*packp.AdvRefs, error) {
+	adv, err := decodeRefs(s.out)
+	if err == nil {
+		return adv, nil
+	}
+	if !errors.Is(err, packp.ErrEmptyInput) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, garbled(err, s.auth.scrub)
+	}
+	// The command ended without a word of Git; what it said to people is the reason.
+	exit := s.wait()
+	if said := s.auth.scrub(s.said.String()); said != "" {
+		return nil, refused(said)
+	}
+	return nil, failf(KindProtocol, notGitHint, "the server ended without listing refs: %w", cmp.Or(exit, err))
+}
+
+func (s *pipeSession) ask(_ context.Context, request []byte) (io.ReadCloser, error) {
+	s.asked = true
+	if _, err := s.in.Write(request); err != nil {
+		return nil, failf(KindUnavailable, "", "send request: %w", err)
+	}
+	if err := s.in.Close(); err != nil {
+		return nil, failf(KindUnavailable, "", "send request: %w", err)
+	}
+	return io.NopCloser(s.out), nil
+}
+
+// close says goodbye, if nothing was asked for, and cuts the connection.
+func (s *pipeSession) close() {
+	s.once.Do(func() {
+		if !s.asked {
+			_, _ = fmt.Fprint(s.in, "0000")
+			_ = s.in.Close()
+		}
+		s.release()
+	})
+}
+
+// saying keeps the beginning of what is written, enough for a message.
+type saying struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write keeps the first 4 KiB and swallows the rest.
+func (t *saying) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[:min(len(p), 4<<10-len(t.text))]...)
+	return len(p), nil
+}
+
+// String is what was kept.
+func (t *saying) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
