@@ -197,3 +197,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+len(sep):], true
 }
+
+// PID is the number of the agent's process.
+func (a *Agent) PID() int { return a.cmd.Process.Pid }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// narrator prints for a person at a terminal. Colours are for terminals only.
+type narrator struct {
+	out   *os.File
+	color bool
+}
+
+func newNarrator(out *os.File, getenv func(string) string) *narrator {
+	return &narrator{out: out, color: term.IsTerminal(int(out.Fd())) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+}
+
+func (n *narrator) paint(code, text string) string {
+	if !n.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// title begins a part.
+func (n *narrator) title(text string) {
+	_, _ = fmt.Fprintf(n.out, "\n%s\n", n.paint("1", text))
+}
+
+// Say explains what comes next.
+func (n *narrator) Say(text string) {
+	_, _ = fmt.Fprintf(n.out, "\n%s\n", wrap(text, 100))
+}
+
+// Show gives a line that was typed and what it printed.
+func (n *narrator) Show(line, output string) {
+	_, _ = fmt.Fprintf(n.out, "\n  %s %s\n", n.paint("36", "$"), n.paint("36", line))
+	if output != "" {
+		_, _ = fmt.Fprintf(n.out, "  %s\n", strings.ReplaceAll(output, "\n", "\n  "))
+	}
+}
+
+// lines to copy.
+func (n *narrator) lines(all ...string) {
+	_, _ = fmt.Fprintln(n.out)
+	for _, line := range all {
+		_, _ = fmt.Fprintf(n.out, "  %s\n", n.paint("36", line))
+	}
+}
+
+func (n *narrator) done(format string, args ...any) {
+	_, _ = fmt.Fprintf(n.out, "  %s %s\n", n.paint("32", "✓"), fmt.Sprintf(format, args...))
+}
+
+func (n *narrator) wrong(format string, args ...any) {
+	_, _ = fmt.Fprintf(n.out, "\n%s\n", n.paint("31", fmt.Sprintf(format, args...)))
+}
+
+// wrap breaks a text between words into lines of at most width characters.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		switch length := len([]rune(word)); {
+		case used == 0:
+			used = length
+		case used+1+length > width:
+			b.WriteByte('\n')
+			used = length
+		default:
+			b.WriteByte(' ')
+			used += 1 + length
+		}
+		b.WriteString(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package e2e_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/mooring-dev/mooring/test/world"
+)
+
+// gatekeeper stands between an agent and the API server, counts the agent's writes in one namespace, and can shut the gate at
+// any one of them: from then on no write passes and no answer to one comes back.
+type gatekeeper struct {
+	kubeconfig string
+
+	mu        sync.Mutex
+	namespace string // whose writes count
+	writes    int
+	shutAt    int // 0 never; the gate shuts at this write
+	answered  bool
+	shut      chan struct{} // closed when the gate is shut
+}
+
+// guard starts a gatekeeper in front of the world's API server.
+func guard(t *testing.T, w *world.World) *gatekeeper {
+	t.Helper()
+	config := w.Cluster.Config()
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config) // adds the admin's token
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gatekeeper{shut: make(chan struct{})}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(proxy, w, r) }))
+	t.Cleanup(server.CloseClientConnections)
+	t.Cleanup(server.Close)
+
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["gate"] = &clientcmdapi.Cluster{Server: server.URL}
+	kubeconfig.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
+	kubeconfig.CurrentContext = "gate"
+	g.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, g.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// watch counts the writes in a namespace from now on, and shuts the gate at the n-th: before it reaches the API server, or, when
+// answered, after it was done and before the agent hears of it. 0 only counts.
+func (g *gatekeeper) watch(namespace string, n int, answered bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.namespace, g.writes, g.shutAt, g.answered = namespace, 0, n, answered
+	g.shut = make(chan struct{})
+}
+
+// count of the writes since watch.
+func (g *gatekeeper) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.writes
+}
+
+// wasShut is closed when the gate is shut.
+func (g *gatekeeper) wasShut() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.shut
+}
+
+// serve lets a request through, or holds it until the agent is gone.
+func (g *gatekeeper) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request) {
+	hold, last := g.next(r)
+	switch {
+	case last: // the last write that is done, and nobody hears of it
+		done := httptest.NewRecorder()
+		proxy.ServeHTTP(done, r)
+		g.close()
+		<-r.Context().Done()
+	case hold:
+		g.close()
+		<-r.Context().Done()
+	default:
+		proxy.ServeHTTP(w, r)
+	}
+}
+
+// next says what becomes of a request: whether it is held before it reaches the API server, or done without an answer.
+func (g *gatekeeper) next(r *http.Request) (hold, last bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Has("dryRun") ||
+		!strings.Contains(r.URL.Path, "/namespaces/"+g.namespace+"/") || strings.Contains(r.URL.Path, "/events") {
+		return false, false
+	}
+	g.writes++
+	switch {
+	case g.shutAt == 0 || g.writes < g.shutAt:
+		return false, false
+	case g.writes == g.shutAt && g.answered:
+		return false, true
+	}
+	return true, false
+}
+
+func (g *gatekeeper) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-g.shut:
+	default:
+		close(g.shut)
+	}
+}
