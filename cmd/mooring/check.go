@@ -117,10 +117,18 @@ func summary(color palette, set *render.Set, findings []check.Finding) string {
 			}
 		}
 		if n > 0 {
-			counts = append(counts, color.ofLevel(string(level))(fmt.Sprintf("%d %s", n, level)))
+			counts = append(counts, color.ofLevel(string(level))(plural(n, levelNoun(level))))
 		}
 	}
 	return fmt.Sprintf("%s: %s", in, strings.Join(counts, ", "))
+}
+
+// levelNoun is what findings of a level are called when they are counted.
+func levelNoun(level check.Level) string {
+	if level == check.Info {
+		return "hint"
+	}
+	return strings.ToLower(string(level))
 }
 
 // checkReport is the answer of check as JSON. Its names are a promise to the scripts that read it.
