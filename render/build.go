@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"runtime/debug"
@@ -34,13 +33,11 @@ var builds = semaphore.NewWeighted(maxBuilds)
 
 // kustomize builds the folder root.
 func kustomize(ctx context.Context, t *tree, root string) ([]Object, error) {
-	objects, err := build(ctx, t, root, false)
-	if errors.Is(err, errNeedsAlone) {
-		again := newTree(t.fsys, t.limits, t.stop)
-		objects, err = build(ctx, again, root, true)
-		*t = *again
+	v := newVetter(t, root)
+	if err := v.walk(); err != nil {
+		return nil, err
 	}
-	return objects, err
+	return v.build(ctx)
 }
 
 // built is what comes out of a build.
@@ -51,25 +48,22 @@ type built struct {
 
 // build runs kustomize in a goroutine of its own, because it cannot be interrupted: when the time is over, it is left alone, and
 // ends with the next file that it wants to read.
-func build(ctx context.Context, t *tree, root string, alone bool) ([]Object, error) {
+func (v *vetter) build(ctx context.Context) ([]Object, error) {
 	shares := int64(1)
-	if alone {
+	if v.ownRules {
 		shares = maxBuilds
 	}
 	if err := builds.Acquire(ctx, shares); err != nil {
 		return nil, fmt.Errorf("wait for other builds: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.limits.Timeout,
-		fault("", 0, "split the path in two", "the build takes longer than %s", t.limits.Timeout))
-	t.stop = func() error { return context.Cause(ctx) }
+	ctx, cancel := context.WithTimeoutCause(ctx, v.tree.limits.Timeout,
+		fault("", 0, "split the path in two", "the build takes longer than %s", v.tree.limits.Timeout))
+	v.tree.stop = func() error { return context.Cause(ctx) }
 	result := make(chan built, 1)
 	go func() {
 		defer builds.Release(shares)
 		defer cancel()
-		if alone {
-			defer openapi.ResetOpenAPI()
-		}
-		objects, err := run(t, root, alone)
+		objects, err := v.run()
 		result <- built{objects, err}
 	}()
 	select {
@@ -86,23 +80,26 @@ func build(ctx context.Context, t *tree, root string, alone bool) ([]Object, err
 }
 
 // run is one build by kustomize.
-func run(t *tree, root string, alone bool) (objects []Object, err error) {
+func (v *vetter) run() (objects []Object, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Error{
+			objects, err = nil, &Error{
+				File: v.read[v.root].file,
 				Err:  &told{"kustomize failed in a way that it should not", &Panic{Value: p, Stack: debug.Stack()}},
 				Hint: "see whether kustomize build does too, and report it to the kustomize project",
 			}
 		}
 	}()
-	if alone {
+	guardLog()
+	if v.ownRules {
 		openapi.ResetOpenAPI()
+		defer openapi.ResetOpenAPI()
+	} else {
+		openapi.Schema() // loads it, so that builds side by side only read it
 	}
-	openapi.Schema() // loads it, so that builds side by side only read it
-	v := newVetter(t, root, alone)
-	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{t, v}, outside(root))
-	if t.broken != nil {
-		return nil, t.broken
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{v.tree, v}, outside(v.root))
+	if v.tree.broken != nil {
+		return nil, v.tree.broken
 	}
 	if err != nil {
 		return nil, explain(v, err)

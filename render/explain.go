@@ -1,20 +1,181 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
 )
 
-// explain says in a sentence what kustomize says in a chain.
+// explain says in one sentence, with the file and the line, what kustomize says in a chain of wrapped texts that names the folders on the way
+// and hides the file. kustomize's text stays in the chain of the error; it is not shown because it may quote patches, configurations
+// and whole objects, and so what is in a Secret.
+//
+// Most faults never get here: vet.go finds them when the kustomization is read. The rules are for those that show only while
+// kustomize works. A text that no rule knows is cut down to its innermost part.
 func explain(v *vetter, err error) error {
-	text := strings.ReplaceAll(err.Error(), mount+"/", "")
-	if i := strings.LastIndex(text, "': "); i >= 0 {
-		text = text[i+3:]
+	text := strings.ReplaceAll(strings.ReplaceAll(err.Error(), mount+"/", ""), mount, ".")
+	text = strings.ReplaceAll(text, `\"`, `"`)
+	x := &explainer{v: v, dir: v.root, text: text, cause: err}
+	// The innermost kustomization is the one that was at work.
+	if all := recursed.FindAllStringSubmatchIndex(text, -1); len(all) > 0 {
+		last := all[len(all)-1]
+		x.dir, x.text = text[last[2]:last[3]], text[last[1]:]
 	}
-	return &Error{File: path.Join(v.root, "kustomization.yaml"), Err: &told{strings.TrimSpace(text), err}}
+	if x.k = v.read[x.dir]; x.k == nil {
+		return &Error{File: x.dir, Err: x.say("%s", brief(x.text))}
+	}
+	for _, r := range rules() {
+		if m := r.text.FindStringSubmatch(x.text); m != nil {
+			return r.explain(x, m)
+		}
+	}
+	return &Error{File: x.k.file, Err: x.say("%s", brief(x.text))}
 }
 
-var _ = errors.New
-var _ = fmt.Sprint
+var (
+	recursed  = regexp.MustCompile(`recursed accumulation of path '([^']*)': `)
+	wrapping  = regexp.MustCompile(`(?s)^.*(?:accumulation err='.*?'|recursed merging from path '[^']*'|accumulateDirectory|accumulating resources|accumulating components): `)
+	revealing = regexp.MustCompile(`(?s)(\n|[[({]"|\{"|with config:| in object |for value |: node contents| \[patch:|, Patch=|JsonOp=|decoding ).*$`)
+)
+
+// brief gives the innermost part of one of kustomize's texts, without anything that quotes the content of an object.
+func brief(text string) string {
+	const most = 300
+	text = wrapping.ReplaceAllString(text, "")
+	text = strings.NewReplacer(".[noGrp]", "", ".[noVer]", "", ".[noNs]", "", "/[noName]", "").Replace(text)
+	text = strings.TrimSpace(revealing.ReplaceAllString(text, ""))
+	text = strings.TrimRight(text, `'"`+"` :;,")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	if text == "" {
+		return "kustomize cannot build it"
+	}
+	return text
+}
+
+// explainer has what the rules need to know.
+type explainer struct {
+	v     *vetter
+	dir   string         // the folder of the kustomization that was at work
+	k     *kustomization // that kustomization
+	text  string
+	cause error
+}
+
+// say makes a text of ours an error that has kustomize's in its chain.
+func (x *explainer) say(format string, args ...any) error {
+	return &told{fmt.Sprintf(format, args...), x.cause}
+}
+
+// at makes an error at a value below a field of the kustomization.
+func (x *explainer) at(field, value, hint, format string, args ...any) error {
+	return &Error{File: x.k.file, Line: x.k.line(field, value), Hint: hint, Err: x.say(field+": "+format, args...)}
+}
+
+// patch makes an error at the first patch of the kustomization that matches, which may be a file of its own.
+func (x *explainer) patch(match func(text string, docs []document) bool, hint, format string, args ...any) error {
+	msg := x.say(format, args...)
+	for _, p := range x.k.patchFiles() {
+		real, err := x.v.tree.resolve(path.Join(x.dir, p.value))
+		f := x.v.tree.files[real]
+		if err != nil || f == nil {
+			continue
+		}
+		if docs, err := x.v.tree.parse(f); err == nil && match(string(f.content), docs) {
+			return &Error{File: real, Line: docs[0].line(docs[0].root), Hint: hint, Err: msg}
+		}
+	}
+	field := "patches"
+	for _, p := range x.k.inline() {
+		if docs, err := x.v.parseInline(x.k, p); err == nil && p.value != "" && match(p.value, docs) {
+			return x.at(p.field, p.value, hint, "%s", msg)
+		}
+		field = p.field
+	}
+	return x.at(field, "", hint, "%s", msg)
+}
+
+// patchFiles lists the patches that are files.
+func (k *kustomization) patchFiles() []reference {
+	var files []reference
+	for _, r := range references(&k.Kustomization) {
+		if r.field == "patches" || r.field == "patchesJson6902" {
+			files = append(files, r)
+		}
+	}
+	for _, p := range k.PatchesStrategicMerge {
+		files = append(files, reference{"patchesStrategicMerge", string(p), aFile, usePatch})
+	}
+	return files
+}
+
+// entry finds the entry of resources or components that leads to a folder, as it is written.
+func (x *explainer) entry(folder string) (field, value string) {
+	for _, r := range references(&x.k.Kustomization) {
+		if r.as == aFile {
+			continue
+		}
+		if real, err := x.v.tree.resolve(path.Join(x.dir, r.value)); err == nil && real == folder {
+			return r.field, r.value
+		}
+	}
+	return "resources", folder
+}
+
+// id is how kustomize names an object: Kind.version.group/name.namespace.
+type id struct{ kind, namespace, name string }
+
+func parseID(s string) id {
+	s = strings.TrimRight(s, `":;,'`)
+	gvk, name, _ := strings.Cut(s, "/")
+	i := id{}
+	i.kind, _, _ = strings.Cut(gvk, ".")
+	dot := strings.LastIndex(name, ".")
+	if dot < 0 {
+		i.name = name
+		return i
+	}
+	i.name, i.namespace = name[:dot], name[dot+1:]
+	if i.namespace == "[noNs]" {
+		i.namespace = ""
+	}
+	if i.name == "[noName]" {
+		i.name = ""
+	}
+	return i
+}
+
+// String writes Kind/namespace/name, leaving out what is empty.
+func (i id) String() string {
+	s := i.kind
+	if i.namespace != "" {
+		s += "/" + i.namespace
+	}
+	if i.name != "" {
+		s += "/" + i.name
+	}
+	return s
+}
+
+// generatorField gives the field that makes objects of a kind.
+func generatorField(kind string) string {
+	if kind == "Secret" {
+		return "secretGenerator"
+	}
+	return "configMapGenerator"
+}
+
+// generator finds the generator that makes an object called name. Whether it makes a ConfigMap or a Secret is not always in the text.
+func (x *explainer) generator(name string) string {
+	has := func(args types.GeneratorArgs) bool { return args.Name == name }
+	for _, g := range x.k.SecretGenerator {
+		if has(g.GeneratorArgs) {
+			return "secretGenerator"
+		}
+	}
+	return "configMapGenerator"
+}

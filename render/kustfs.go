@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -69,22 +68,11 @@ func (k *kustFS) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 		return filesys.ConfirmedDir(outside(real)), "", nil
 	}
 	if isKustomization(name) {
-		k.isKustomizationOf(real, name)
+		if dir, _, err := k.find(path.Dir(name)); err == nil {
+			k.isKustomizationOf(real, dir)
+		}
 	}
 	return filesys.ConfirmedDir(outside(path.Dir(real))), path.Base(real), nil
-}
-
-// isKustomizationOf notes that kustomize is about to read a file as the kustomization of a folder. The file need not be in the
-// folder, nor have the name of a kustomization: it may be behind a symbolic link.
-func (k *kustFS) isKustomizationOf(real, name string) {
-	rel, err := inside(path.Dir(name))
-	if err != nil {
-		return
-	}
-	dir, err := k.tree.resolve(rel)
-	if err == nil && !slices.Contains(k.kustomizations[real], dir) {
-		k.kustomizations[real] = append(k.kustomizations[real], dir)
-	}
 }
 
 // ReadFile gives a file's content once the vetter let it through.

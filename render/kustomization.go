@@ -51,8 +51,10 @@ func (t *tree) kustomizationIn(dir string) (string, error) {
 // kustomization is one kustomization file, as kustomize understands it and as it is written.
 type kustomization struct {
 	types.Kustomization
-	file string
-	doc  document
+	file  string
+	doc   document
+	found []found // where its references lead
+	bad   error   // what is wrong with it
 }
 
 // readKustomization parses a file as kustomize does.
@@ -84,7 +86,11 @@ func (t *tree) readKustomization(f *file) (*kustomization, error) {
 	fixed := k.Kustomization
 	fixed.FixKustomization()
 	if errs := fixed.EnforceFields(); len(errs) > 0 {
-		return nil, fault(f.path, k.line("apiVersion", k.APIVersion), "", "%s", strings.Join(errs, ", "))
+		field := "apiVersion"
+		if strings.HasPrefix(errs[0], "kind") {
+			field = "kind"
+		}
+		return nil, fault(f.path, k.line(field, ""), "", "%s", strings.Join(errs, ", "))
 	}
 	return k, nil
 }
@@ -118,7 +124,12 @@ func (k *kustomization) unmarshalError(err error) error {
 	}
 	if m := wrongType.FindStringSubmatch(err.Error()); m != nil {
 		steps := strings.Split(m[2], ".")
-		return fault(k.file, k.line(steps[0], ""), "", "%w", &told{fmt.Sprintf("the field %s cannot be a %s", m[2], m[1]), err})
+		hint := ""
+		if m[1] == "bool" || m[1] == "number" {
+			hint = "quote it if it is text"
+		}
+		types := map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean", "number": "a number", "string": "a string"}
+		return fault(k.file, k.line(steps[0], ""), hint, "%w", &told{fmt.Sprintf("%s, or something in it, cannot be %s", m[2], types[m[1]]), err})
 	}
 	return k.doc.syntax(k.file, errors.New(strings.TrimPrefix(err.Error(), "invalid Kustomization: ")))
 }

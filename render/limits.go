@@ -7,7 +7,8 @@ import (
 
 // Limits bound what one render may cost. A field that is zero has its default, so that the zero Limits is [DefaultLimits].
 type Limits struct {
-	// Files that are read. A file that several kustomizations use counts once for each of them, because kustomize works that often.
+	// Files that are read, each counted once; also how often kustomizations may be used, where one that two use counts twice, with
+	// all that it uses itself, because kustomize works that often.
 	Files int
 	// Bytes of all files together, each counted once: what is kept in memory while it renders.
 	Bytes int64

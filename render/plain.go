@@ -107,6 +107,9 @@ func (t *tree) plainObjects(f *file) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := plainKeys(f.path, sources); err != nil {
+		return nil, err
+	}
 	var objects []Object
 	for len(sources) > 0 {
 		doc := sources[0].doc

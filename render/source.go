@@ -30,7 +30,7 @@ func (t *tree) sources(f *file) ([]source, error) {
 	if bytes.HasPrefix(f.content, []byte(lfsPointer)) {
 		return nil, fault(f.path, 1, "keep it in Git itself", "the file is in Git LFS, and only a pointer to it is here")
 	}
-	docs, err := t.parse(f)
+	docs, err := parse(f.path, f.content, t.limits, false)
 	if err != nil {
 		return nil, err
 	}
@@ -141,4 +141,45 @@ func scalar(n *yaml.Node, key string) string {
 		return v.Value
 	}
 	return ""
+}
+
+// textKeys refuses keys that are no text. kustomize cannot write them as JSON, and says so without the place.
+func textKeys(name string, sources []source) error {
+	var bad faults
+	for _, s := range sources {
+		visitKeys(s.node, func(k *yaml.Node) {
+			if tag := k.ShortTag(); tag != yaml.NodeTagString && tag != yaml.MergeTag {
+				bad.add(fault(name, s.doc.line(k), "quote it", "the key %s is not text", k.Value))
+			}
+		})
+	}
+	return bad.join()
+}
+
+// plainKeys refuses keys that kubectl would change without a word: on becomes true.
+func plainKeys(name string, sources []source) error {
+	var bad faults
+	for _, s := range sources {
+		visitKeys(s.node, func(k *yaml.Node) {
+			quoted := k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
+			switch strings.ToLower(k.Value) {
+			case "y", "n", "yes", "no", "on", "off", "true", "false", "~", "null", "":
+				if !quoted {
+					bad.add(fault(name, s.doc.line(k), "quote it", "the key %s would be read as true, false or null", k.Value))
+				}
+			}
+		})
+	}
+	return bad.join()
+}
+
+// visitKeys calls visit for every key below n.
+func visitKeys(n *yaml.Node, visit func(*yaml.Node)) {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			visit(c)
+			continue
+		}
+		visitKeys(c, visit)
+	}
 }

@@ -50,7 +50,6 @@ type tree struct {
 	real    map[string]string // resolved paths
 	targets map[string]string // symbolic links that were looked at, "" for what is none
 
-	reads  int
 	bytes  int64
 	broken error // the first error that is not about the user's files: from then on nothing is read
 }
@@ -188,12 +187,12 @@ func (t *tree) read(real string) (*file, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	if t.reads++; t.reads > t.limits.Files {
-		return nil, t.trouble(fault(real, 0, "use fewer or larger files, or split the path in two",
-			"more than %d files are read", t.limits.Files))
-	}
 	if f, ok := t.files[real]; ok {
 		return f, nil
+	}
+	if len(t.files) >= t.limits.Files {
+		return nil, t.trouble(fault(real, 0, "use fewer or larger files, or split the path in two",
+			"more than %d files are read", t.limits.Files))
 	}
 	content, err := t.load(real)
 	if err != nil {
@@ -261,10 +260,14 @@ func (t *tree) check() error {
 // used lists the files that were read, sorted by path.
 func (t *tree) used() []File {
 	out := make([]File, 0, len(t.files))
-	for _, name := range slices.Sorted(maps.Keys(t.files)) {
+	for _, name := range sortedKeys(t.files) {
 		out = append(out, File{Path: name, Hash: t.files[name].hash})
 	}
 	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
 }
 
 // split takes a path apart, leaving out what means nothing.

@@ -1,19 +1,23 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// vetter looks at every file at the moment at which kustomize reads it, and refuses what must not happen. kustomize reads a
-// kustomization before it does anything that the kustomization says, so this is early enough, and as nothing reaches kustomize
-// on another way, it is complete.
+// vetter decides what kustomize may read.
+//
+// It goes through all that a kustomization names before kustomize starts (see walk.go), so that a user is told all faults of a commit at
+// once, with their lines. And it looks at every file again at the moment at which kustomize reads it, which is what makes it complete: kustomize
+// reads a kustomization before it does anything that the kustomization says, and there is no other way for a text to get to it.
 //
 // There are two ways from a repository to the network or to a program, and both start with a text that kustomize takes for a path:
 // its loader fetches http and https URLs itself, and hands what looks like a repository to git. Those texts are in kustomizations, in
@@ -23,15 +27,17 @@ type vetter struct {
 	tree *tree
 	root string // the folder that is rendered
 
-	// What the kustomizations seen so far say of the files that kustomize will read next, by resolved path.
+	// What the kustomizations seen so far say of the files that kustomize will read, by resolved path.
 	kustomizations map[string][]string // file → folders whose kustomization it is (more than one with symbolic links)
 	uses           map[string]use
 	pluginFolders  map[string]bool
 
-	sources  map[string][]source // the objects of the files that were read as resources
-	objects  int
-	alone    bool // no other build runs: the build may change kustomize's schema
-	wantsOwn bool // a kustomization has an openapi field
+	read     map[string]*kustomization // by folder
+	sources  map[string][]source       // the objects of the files that were read as resources
+	verdicts map[verdictKey]error
+	costs    map[string]cost // by folder
+	faults   faults
+	ownRules bool // a kustomization has an openapi field
 }
 
 // use is what a file is for. A file may have several.
@@ -43,14 +49,20 @@ const (
 	usePlugin                   // holds configurations of transformers or generators
 	useSchema                   // an OpenAPI schema
 	useCRDs                     // OpenAPI definitions of custom resources
+	useData                     // anything, for a ConfigMap or Secret
 )
 
-var errNeedsAlone = errors.New("the build changes kustomize's schema")
+// verdictKey names a look at a file for one use.
+type verdictKey struct {
+	file string
+	use  use
+}
 
-func newVetter(t *tree, root string, alone bool) *vetter {
+func newVetter(t *tree, root string) *vetter {
 	return &vetter{
-		tree: t, root: root, alone: alone,
-		kustomizations: map[string][]string{}, uses: map[string]use{}, pluginFolders: map[string]bool{}, sources: map[string][]source{},
+		tree: t, root: root,
+		kustomizations: map[string][]string{}, uses: map[string]use{}, pluginFolders: map[string]bool{},
+		read: map[string]*kustomization{}, sources: map[string][]source{}, verdicts: map[verdictKey]error{}, costs: map[string]cost{},
 	}
 }
 
@@ -68,59 +80,76 @@ func (v *vetter) vet(f *file) ([]byte, error) {
 			}
 		}
 	}
-	u := v.uses[f.path]
-	if u&useResource != 0 {
-		if err := v.resource(f); err != nil {
-			return nil, err
-		}
+	if len(v.kustomizations[f.path]) > 0 && v.uses[f.path] == 0 {
+		return content, nil
 	}
-	if u&usePlugin != 0 {
-		if err := v.pluginFile(f); err != nil {
-			return nil, err
-		}
-	}
-	if u&(usePatch|useSchema|useCRDs) != 0 {
-		if _, err := v.tree.parse(f); err != nil {
-			return nil, err
-		}
-	}
-	if u&useSchema != 0 {
-		if err := schemaLoops(f); err != nil {
-			return nil, err
-		}
-	}
-	if u&useCRDs != 0 {
-		if err := definitionLoops(f); err != nil {
-			return nil, err
-		}
-	}
-	if u == 0 && len(v.kustomizations[f.path]) == 0 {
-		return content, v.unknown(f)
-	}
-	return content, nil
+	return content, v.suits(f, v.uses[f.path])
 }
 
-// resource examines a file of objects and counts them, as often as kustomize reads it: bases that use a base twice each, many
-// levels deep, would else be a bomb.
-func (v *vetter) resource(f *file) error {
-	s, err := v.tree.sources(f)
-	if err != nil {
-		return err
+// suits says why a file does not suit one of its uses.
+func (v *vetter) suits(f *file, uses use) error {
+	var bad faults
+	for _, u := range []use{useResource, usePlugin, usePatch, useSchema, useCRDs} {
+		if uses&u != 0 {
+			bad.add(v.verdict(f, u))
+		}
 	}
-	v.sources[f.path] = s
-	if v.objects += len(s); v.objects > v.tree.limits.Objects {
-		return tooMany(v.tree.limits.Objects)
+	if uses == 0 || uses&useData != 0 {
+		bad.add(v.verdict(f, useData))
 	}
-	return nil
+	return bad.join()
 }
 
-// unknown looks at a file whose use is not known: the data of a ConfigMap, which may be anything, or what the configuration of a
-// plugin names, which may be a patch. So only what would break kustomize counts.
-func (v *vetter) unknown(f *file) error {
-	if _, err := parse(f.path, f.content, v.tree.limits, true); errors.Is(err, errBomb) {
+// verdict looks at a file for one use, once.
+func (v *vetter) verdict(f *file, u use) error {
+	key := verdictKey{f.path, u}
+	if err, ok := v.verdicts[key]; ok {
 		return err
 	}
-	return nil
+	err := v.examine(f, u)
+	v.verdicts[key] = err
+	return err
+}
+
+func (v *vetter) examine(f *file, u use) error {
+	switch u {
+	case useResource:
+		list, err := v.tree.sources(f)
+		if err == nil {
+			err = textKeys(f.path, list)
+		}
+		for i := range list { // the nodes are many times larger than the text
+			list[i].node, list[i].doc = nil, document{}
+		}
+		v.sources[f.path] = list
+		return err
+	case usePlugin:
+		docs, err := v.tree.parse(f)
+		if err != nil {
+			return err
+		}
+		return pluginDocs(f.path, docs)
+	case useData:
+		// It may be anything. What the configuration of a plugin names is here too, and may be a patch.
+		if !bytes.Contains(f.content, []byte("&")) || !bytes.Contains(f.content, []byte("*")) {
+			return nil
+		}
+		if _, err := parse(f.path, f.content, v.tree.limits, true); errors.Is(err, errBomb) {
+			return err
+		}
+		return nil
+	}
+	if _, err := v.tree.parse(f); err != nil {
+		return err
+	}
+	switch u {
+	case useSchema:
+		return schemaLoops(f)
+	case useCRDs:
+		return definitionLoops(f)
+	default:
+		return nil
+	}
 }
 
 // remote says whether kustomize would take a path for something on another machine, or whether a user means that.
@@ -143,6 +172,13 @@ type reference struct {
 	use   use
 }
 
+// found is where a reference leads.
+type found struct {
+	reference
+	real   string
+	folder bool
+}
+
 // kind is what a reference may lead to.
 type kind uint8
 
@@ -152,7 +188,7 @@ const (
 	either
 )
 
-// refer examines a reference of the kustomization in dir, and notes what the file behind it is for.
+// refer finds what a reference of the kustomization in dir leads to, and notes what that is for.
 func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 	bad := func(hint, format string, args ...any) error {
 		return fault(k.file, k.line(r.field, r.value), hint, r.field+": "+format, args...)
@@ -165,9 +201,11 @@ func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 	case path.IsAbs(r.value):
 		return bad("write it relative to the folder of the kustomization", "%s is an absolute path", r.value)
 	}
-	real, err := v.tree.resolve(path.Join(dir, "./"+r.value))
-	if strings.HasPrefix(path.Join(dir, r.value)+"/", "../") {
-		err = errOutside
+	// As kustomize does: first the ".." are taken out, then symbolic links are followed.
+	real, err := v.tree.resolve(path.Join(dir, r.value))
+	var info fs.FileInfo
+	if err == nil {
+		info, err = v.tree.stat(real)
 	}
 	switch {
 	case v.tree.broken != nil:
@@ -176,16 +214,8 @@ func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 		return bad("", "%s does not exist", r.value)
 	case err != nil:
 		return bad("", "%s %w", r.value, err)
-	}
-	info, err := v.tree.stat(real)
-	if v.tree.broken != nil {
-		return v.tree.broken
-	}
-	switch {
-	case err != nil:
-		return bad("", "%s does not exist", r.value)
 	case info.IsDir():
-		return v.folder(real, dir, r, bad)
+		return v.referToFolder(k, dir, found{r, real, true}, bad)
 	case r.as == aFolder:
 		return bad("", "%s is a file, not a folder with a kustomization", r.value)
 	case !within(real, dir):
@@ -193,27 +223,32 @@ func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 			"%s is not in or below the folder of the kustomization", r.value)
 	}
 	v.uses[real] |= r.use
+	k.found = append(k.found, found{r, real, false})
 	return nil
 }
 
-// folder examines a reference that leads to a folder.
-func (v *vetter) folder(real, dir string, r reference, bad func(hint, format string, args ...any) error) error {
+// referToFolder examines a reference that leads to a folder.
+func (v *vetter) referToFolder(k *kustomization, dir string, r found, bad func(hint, format string, args ...any) error) error {
 	if r.as == aFile {
 		return bad("", "%s is a folder", r.value)
 	}
-	if within(dir, real) {
+	if within(dir, r.real) {
 		return bad("", "%s is the folder of the kustomization or one above it, which would go in a circle", r.value)
 	}
-	name, err := v.tree.kustomizationIn(real)
+	name, err := v.tree.kustomizationIn(r.real)
 	if err != nil {
 		return err
 	}
 	if name == "" {
 		return bad("give it one, or name the files", "the folder %s has no kustomization.yaml", r.value)
 	}
-	if r.use&usePlugin != 0 {
-		v.pluginFolders[real] = true
+	if r.use&usePlugin != 0 && !v.pluginFolders[r.real] {
+		// More is asked of it from now on, so it is looked at again.
+		v.pluginFolders[r.real] = true
+		delete(v.read, r.real)
+		delete(v.costs, r.real)
 	}
+	k.found = append(k.found, r)
 	return nil
 }
 
@@ -222,7 +257,7 @@ func within(name, dir string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
 }
 
-// references lists all paths in a kustomization that lead kustomize to a file.
+// references lists all paths in a kustomization that lead kustomize to a file, in the order in which it reads them.
 func references(k *types.Kustomization) []reference {
 	var refs []reference
 	many := func(field string, as kind, u use, values ...string) {
@@ -235,12 +270,28 @@ func references(k *types.Kustomization) []reference {
 			many(field, aFile, u, value)
 		}
 	}
+	one("openapi", useSchema, k.OpenAPI["path"])
 	many("resources", either, useResource, k.Resources...)
 	many("bases", either, useResource, k.Bases...)
-	many("components", aFolder, 0, k.Components...)
-	many("crds", aFile, useCRDs, k.Crds...)
 	many("configurations", aFile, usePatch, k.Configurations...)
-	one("openapi", useSchema, k.OpenAPI["path"])
+	many("crds", aFile, useCRDs, k.Crds...)
+	generator := func(field string, s types.KvPairSources) {
+		for _, f := range s.FileSources {
+			if _, after, ok := strings.Cut(f, "="); ok && !remote(f) {
+				f = after
+			}
+			many(field, aFile, useData, f)
+		}
+		many(field, aFile, useData, s.EnvSources...)
+		one(field, useData, s.EnvSource)
+	}
+	for _, g := range k.ConfigMapGenerator {
+		generator("configMapGenerator", g.KvPairSources)
+	}
+	for _, g := range k.SecretGenerator {
+		generator("secretGenerator", g.KvPairSources)
+	}
+	many("components", aFolder, 0, k.Components...)
 	for _, p := range k.Patches {
 		one("patches", usePatch, p.Path)
 	}
@@ -250,21 +301,13 @@ func references(k *types.Kustomization) []reference {
 	for _, r := range k.Replacements {
 		one("replacements", usePatch, r.Path)
 	}
-	generator := func(field string, s types.KvPairSources) {
-		for _, f := range s.FileSources {
-			if _, after, ok := strings.Cut(f, "="); ok && !remote(f) {
-				f = after
-			}
-			many(field, aFile, 0, f)
-		}
-		many(field, aFile, 0, s.EnvSources...)
-		one(field, 0, s.EnvSource)
-	}
-	for _, g := range k.ConfigMapGenerator {
-		generator("configMapGenerator", g.KvPairSources)
-	}
-	for _, g := range k.SecretGenerator {
-		generator("secretGenerator", g.KvPairSources)
-	}
 	return refs
+}
+
+// isKustomizationOf notes that a file is the kustomization of a folder. It need not be in the folder, nor have the name of a
+// kustomization: it may be behind a symbolic link.
+func (v *vetter) isKustomizationOf(real, dir string) {
+	if !slices.Contains(v.kustomizations[real], dir) {
+		v.kustomizations[real] = append(v.kustomizations[real], dir)
+	}
 }

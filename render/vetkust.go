@@ -6,55 +6,80 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// kustomization examines the kustomization of the folder dir.
+// kustomization examines the kustomization of the folder dir, once. With an error it still gives what could be read, if
+// anything.
 func (v *vetter) kustomization(f *file, dir string) (*kustomization, error) {
+	if k, ok := v.read[dir]; ok && k.file == f.path {
+		return k, k.bad
+	}
 	k, err := v.tree.readKustomization(f)
 	if err != nil {
 		return nil, err
 	}
-	if v.pluginFolders[dir] {
-		if err := k.resourcesOnly(); err != nil {
-			return nil, err
-		}
+	v.read[dir] = k
+	k.bad = v.vetKustomization(k, dir)
+	if v.tree.broken != nil {
+		return nil, v.tree.broken
 	}
+	return k, k.bad
+}
+
+func (v *vetter) vetKustomization(k *kustomization, dir string) error {
 	var bad faults
+	if v.pluginFolders[dir] {
+		bad.add(k.resourcesOnly())
+	}
 	bad.add(k.helm())
+	bad.add(k.literals())
 	for _, r := range references(&k.Kustomization) {
 		if v.pluginFolders[dir] {
 			r.use |= usePlugin
 		}
 		bad.add(v.refer(k, dir, r))
 	}
-	for field, entries := range map[string][]string{"generators": k.Generators, "transformers": k.Transformers, "validators": k.Validators} {
-		for _, e := range entries {
-			bad.add(v.plugin(k, dir, field, e))
+	for _, list := range []struct {
+		field   string
+		entries []string
+	}{{"generators", k.Generators}, {"transformers", k.Transformers}, {"validators", k.Validators}} {
+		for _, e := range list.entries {
+			bad.add(v.plugin(k, dir, list.field, e))
 		}
 	}
 	for _, p := range k.inline() {
 		bad.add(v.inline(k, dir, p))
 	}
-	if len(k.OpenAPI) > 0 && !v.alone {
-		bad.add(errNeedsAlone)
-	}
-	if v.tree.broken != nil {
-		return nil, v.tree.broken
-	}
-	v.objects += len(k.ConfigMapGenerator) + len(k.SecretGenerator)
-	if v.objects > v.tree.limits.Objects {
-		bad.add(tooMany(v.tree.limits.Objects))
-	}
-	return k, bad.join()
+	v.ownRules = v.ownRules || len(k.OpenAPI) > 0
+	return bad.join()
 }
 
 // helm refuses Helm charts: kustomize runs the program helm for them, which fetches charts.
 func (k *kustomization) helm() error {
-	for field, n := range map[string]int{"helmCharts": len(k.HelmCharts), "helmChartInflationGenerator": len(k.HelmChartInflationGenerator)} {
+	for i, n := range []int{len(k.HelmCharts), len(k.HelmChartInflationGenerator)} {
 		if n > 0 {
-			return fault(k.file, k.line(field, ""), "run helm template, and commit what it writes",
-				"%s: Helm charts are not rendered", field)
+			field := []string{"helmCharts", "helmChartInflationGenerator"}[i]
+			return fault(k.file, k.line(field, ""), "run helm template, and commit what it writes", "%s: Helm charts are not rendered", field)
 		}
 	}
 	return nil
+}
+
+// literals refuses literals of generators that are not key=value, without showing them: kustomize would.
+func (k *kustomization) literals() error {
+	var bad faults
+	check := func(field string, literals []string) {
+		for _, l := range literals {
+			if i := strings.Index(l, "="); i <= 0 {
+				bad.add(fault(k.file, k.line(field, l), "", "%s: a literal is not key=value", field))
+			}
+		}
+	}
+	for _, g := range k.ConfigMapGenerator {
+		check("configMapGenerator", g.LiteralSources)
+	}
+	for _, g := range k.SecretGenerator {
+		check("secretGenerator", g.LiteralSources)
+	}
+	return bad.join()
 }
 
 // resourcesOnly refuses a kustomization that makes the configurations of plugins out of others. What such a build comes to is known

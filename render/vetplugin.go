@@ -53,6 +53,8 @@ func pluginNode(name string, d document, n *yaml.Node) error {
 	}
 	kind, version := scalar(n, "kind"), scalar(n, "apiVersion")
 	switch {
+	case kind == "" || scalar(field(n, "metadata"), "name") == "":
+		return fault(name, d.line(n), "", "the configuration of a plugin has no kind or no metadata.name")
 	case version != "builtin":
 		return fault(name, d.line(n), "only kustomize's built-in ones (apiVersion: builtin) are run",
 			"%s of %q is a plugin or function, which would be a program of its own", kind, version)
