@@ -1,0 +1,140 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// Options of a Syncer.
+type Options struct {
+	// StoreDir is where fetched commits are kept. It can be lost at any time: what is missing is fetched again.
+	StoreDir string
+	// FetchTimeout bounds every conversation with a Git server; 0 means a minute.
+	FetchTimeout time.Duration
+	// Version of Mooring, for the ApplySet's tooling annotation.
+	Version string
+}
+
+// AgentOptions of an agent.
+type AgentOptions struct {
+	Options
+	// MetricsAddr and ProbeAddr are host:port; "0" switches one off.
+	MetricsAddr, ProbeAddr string
+	// LeaderElect lets several agents run, of which one works.
+	LeaderElect bool
+	// LeaderNamespace holds the lease; empty means the agent's own namespace.
+	LeaderNamespace string
+	// Concurrent is how many Moorings are worked for at a time; 0 means 64. A pass that waits for a Git server or for the API
+	// server costs next to nothing, and must not hold others up.
+	Concurrent int
+}
+
+// Scheme knows the types that Mooring reads and writes.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(s) // fails for conflicting types only, which two fixed lists do not have
+	_ = v1alpha1.AddToScheme(s)
+	return s
+}
+
+// New makes a Syncer for previews: it reads with cfg's rights and writes nothing to the cluster.
+func New(cfg *rest.Config, opts Options) (*Syncer, error) {
+	c, err := client.New(cfg, client.Options{Scheme: Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	s, _, err := newSyncer(cfg, c, nil, opts)
+	return s, err
+}
+
+func newSyncer(cfg *rest.Config, reader credentials, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
+	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout})
+	if err != nil {
+		return nil, nil, err
+	}
+	applier, err := apply.New(cfg, apply.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Syncer{
+		source:      store,
+		renderer:    &render.Renderer{},
+		check:       check.Check,
+		applier:     applier,
+		credentials: reader,
+		parent:      parent{client: writer, tool: "mooring/" + opts.Version},
+	}, applier, nil
+}
+
+// RunAgent keeps all Moorings of the cluster until ctx ends.
+func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts AgentOptions) error {
+	ctrl.SetLogger(log)
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        Scheme(),
+		Logger:                        log,
+		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
+		HealthProbeBindAddress:        opts.ProbeAddr,
+		LeaderElection:                opts.LeaderElect,
+		LeaderElectionID:              "agent.mooring.dev",
+		LeaderElectionNamespace:       opts.LeaderNamespace,
+		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returned, so the next agent need not wait for the lease to run out
+	})
+	if err != nil {
+		return fmt.Errorf("make manager: %w", err)
+	}
+	syncer, applier, err := newSyncer(cfg, mgr.GetAPIReader(), mgr.GetClient(), opts.Options)
+	if err != nil {
+		return err
+	}
+	meters := report.NewMetrics(metrics.Registry)
+	r := &Reconciler{
+		client:  mgr.GetClient(),
+		syncer:  syncer,
+		remover: applier,
+		metrics: meters,
+		reporter: &report.Reporter{
+			Client: mgr.GetClient(), Events: mgr.GetEventRecorder("mooring"), Metrics: meters,
+		},
+	}
+	err = builder.ControllerManagedBy(mgr).
+		For(&v1alpha1.Mooring{}, builder.WithPredicates(wakes())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent(opts)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make controller: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func concurrent(opts AgentOptions) int {
+	if opts.Concurrent > 0 {
+		return opts.Concurrent
+	}
+	return 64
+}

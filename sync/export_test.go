@@ -1,0 +1,40 @@
+package sync
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// Stages of a Syncer that tests put their own in.
+type Stages struct {
+	Source      source
+	Renderer    renderer
+	Check       func(ctx context.Context, set *render.Set) ([]check.Finding, error)
+	Applier     applier
+	Credentials credentials
+	Client      client.Client
+}
+
+// NewWith makes a Syncer of these stages.
+func NewWith(s Stages) *Syncer {
+	return &Syncer{
+		source: s.Source, renderer: s.Renderer, check: s.Check, applier: s.Applier,
+		credentials: s.Credentials, parent: parent{client: s.Client, tool: "mooring/test"},
+	}
+}
+
+// Next pause after an outcome.
+func (s *Syncer) Next(m *v1alpha1.Mooring, out Outcome) time.Duration {
+	return s.units.of(m).next(m, out)
+}
+
+// ParseKinds and FormatKinds are the book of an ApplySet.
+func ParseKinds(s string) []schema.GroupKind      { return parseKinds(s) }
+func FormatKinds(kinds []schema.GroupKind) string { return formatKinds(kinds) }

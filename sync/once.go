@@ -1,0 +1,234 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// Outcome is all that one pass did.
+type Outcome = report.Outcome
+
+// source gives commits.
+type source interface {
+	Resolve(ctx context.Context, remote repos.Remote, ref repos.Ref) (repos.Revision, error)
+	Snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error)
+}
+
+// renderer turns a folder of a commit into the objects that it stands for.
+type renderer interface {
+	Render(ctx context.Context, fsys fs.FS, dir string) (*render.Set, error)
+}
+
+// applier compares with the cluster, and makes the difference.
+type applier interface {
+	Plan(ctx context.Context, unit apply.Unit, set *render.Set, policy apply.Policy) (*apply.Plan, error)
+	Run(ctx context.Context, plan *apply.Plan) (*apply.Result, error)
+}
+
+// Syncer makes passes. It is safe for concurrent use by different Moorings.
+type Syncer struct {
+	source      source
+	renderer    renderer
+	check       func(ctx context.Context, set *render.Set) ([]check.Finding, error)
+	applier     applier
+	credentials credentials
+	parent      parent
+	units       units
+}
+
+// Once makes one pass: what does Git want, may the mesh have it, what is different, make it so. While the newest
+// commit is refused at any of these, the one that was applied last is kept in force.
+func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
+	p := s.begin(m)
+	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
+	defer cancel()
+	defer func() { out = p.end(recover()) }()
+
+	target, err := p.target(ctx)
+	if err != nil {
+		return p.keep(ctx, err)
+	}
+	plan, err := p.plan(ctx, target)
+	if err != nil {
+		return p.keep(ctx, err)
+	}
+	if plan.Guard != nil {
+		return p.keep(ctx, &StageError{Stage: report.StageGuard, Err: fmt.Errorf("%w: %s", apply.ErrGuarded, plan.Guard.Message)})
+	}
+	return p.run(ctx, target, plan)
+}
+
+// Preview is a pass that stops before anything is written: its Outcome holds the plan of the newest commit.
+func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
+	p := s.begin(m)
+	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
+	defer cancel()
+	defer func() { out = p.end(recover()) }()
+
+	target, err := p.target(ctx)
+	if err == nil {
+		_, err = p.plan(ctx, target)
+	}
+	p.fail(err)
+	return p.out
+}
+
+// target is what Git wants now: the newest commit, fetched, rendered and checked. A commit whose answer is known
+// is not rendered again, be the answer a set or a refusal.
+func (p *pass) target(ctx context.Context) (*target, error) {
+	remote, err := p.remote(ctx)
+	if err != nil {
+		return nil, &StageError{Stage: report.StageFetch, Err: err}
+	}
+	rev, err := p.newest(ctx, remote)
+	if err != nil {
+		return nil, &StageError{Stage: report.StageFetch, Err: err}
+	}
+	p.out.Newest = rev
+	t, err := p.load(ctx, remote, rev)
+	if t != nil {
+		p.out.Findings = t.findings
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy asks no
+// more often than the interval says.
+func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
+	defer p.took(report.StageFetch)()
+	if p.unit.fresh(p.mooring) {
+		return p.unit.newest, nil
+	}
+	rev, err := p.source.Resolve(ctx, remote, ref(p.mooring))
+	if err != nil {
+		return repos.Revision{}, err
+	}
+	p.unit.asked(p.mooring, rev)
+	return rev, nil
+}
+
+// load renders and checks a revision, or remembers what came of it.
+func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
+	key := targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}
+	if t := p.unit.known(key); t != nil {
+		return t.as(rev), t.refused
+	}
+	t, err := p.render(ctx, remote, rev)
+	if err == nil {
+		t.findings, err = p.look(ctx, t.set)
+	}
+	t.refused = err
+	if final(err) && ctx.Err() == nil { // a pass that ran out of time says nothing about the commit
+		p.unit.latest = t
+	}
+	return t, err
+}
+
+// render turns a revision into the objects that the path stands for.
+func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
+	t := &target{key: targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}, rev: rev}
+	snapshot, err := p.snapshot(ctx, remote, rev)
+	if err != nil {
+		return t, &StageError{Stage: report.StageFetch, Err: err}
+	}
+	defer p.took(report.StageRender)()
+	t.set, err = p.renderer.Render(ctx, snapshot.FS(), p.mooring.Spec.Path)
+	if err != nil {
+		return t, &StageError{Stage: report.StageRender, Err: err}
+	}
+	t.digest = t.set.Digest()
+	return t, nil
+}
+
+func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error) {
+	defer p.took(report.StageFetch)()
+	return p.source.Snapshot(ctx, remote, rev)
+}
+
+// look checks a set; a finding of level Error refuses it.
+func (p *pass) look(ctx context.Context, set *render.Set) ([]check.Finding, error) {
+	defer p.took(report.StageCheck)()
+	findings, err := p.check(ctx, set)
+	if err == nil && check.Blocks(findings) {
+		err = errBlocked
+	}
+	if err != nil {
+		return findings, &StageError{Stage: report.StageCheck, Err: err}
+	}
+	return findings, nil
+}
+
+// plan compares a target with the cluster.
+func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
+	defer p.took(report.StagePlan)()
+	plan, err := p.applier.Plan(ctx, p.owner(), t.set, p.policy(t.rev))
+	if err != nil {
+		return nil, &StageError{Stage: report.StagePlan, Err: err}
+	}
+	p.out.Plan = plan
+	return plan, nil
+}
+
+// run makes the difference. What was done is in the outcome also when it failed half-way: the next pass goes on from
+// what lives in the cluster.
+func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
+	defer p.took(report.StageApply)()
+	p.out.Cause = p.cause(t)
+	result, err := p.applier.Run(ctx, plan)
+	p.out.Result = result
+	if err != nil {
+		p.fail(&StageError{Stage: report.StageApply, Err: err})
+		return p.out
+	}
+	p.applied(t)
+	return p.out
+}
+
+// keep corrects drift to the revision that was applied last, since the newest one is refused for the given reason.
+// It does nothing when nothing was applied yet, when what was applied can no longer be had exactly as it was, or
+// when the newest revision is the applied one.
+func (p *pass) keep(ctx context.Context, refused error) Outcome {
+	p.fail(refused)
+	t, err := p.lastGood(ctx)
+	if err != nil {
+		p.out.KeepErr = err
+		return p.out
+	}
+	if t == nil || (p.out.Stage == report.StagePlan && p.out.Newest.Commit == t.rev.Commit) {
+		return p.out
+	}
+	guarded := p.out.Plan // the plan that a guard refused is the one to report
+	plan, err := p.plan(ctx, t)
+	if err == nil && plan.Guard != nil {
+		err = fmt.Errorf("%w: %s", apply.ErrGuarded, plan.Guard.Message)
+	}
+	if err == nil {
+		defer p.took(report.StageApply)()
+		p.out.Cause = report.CauseDrift
+		p.out.Result, err = p.applier.Run(ctx, plan)
+	}
+	if guarded != nil {
+		p.out.Plan = guarded
+	}
+	p.out.KeepErr = err
+	return p.out
+}
+
+// took measures a stage until the returned function is called.
+func (p *pass) took(stage report.Stage) func() {
+	p.stage = stage
+	began := time.Now()
+	return func() { p.out.Took[stage] += time.Since(began) }
+}

@@ -1,0 +1,178 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// errBlocked stands for the findings, which the outcome holds.
+var errBlocked = errors.New("findings of level Error block the commit")
+
+// StageError is a failure and the stage that it happened in.
+type StageError struct {
+	Stage report.Stage
+	Err   error
+}
+
+func (e *StageError) Error() string { return e.Err.Error() }
+
+func (e *StageError) Unwrap() error { return e.Err }
+
+// PanicError is a panic of a library below a pass. The stack is for the log, not for the status.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("internal error: %v; the agent's log has the stack", e.Value)
+}
+
+// pass is one pass in the making.
+type pass struct {
+	*Syncer
+	mooring *v1alpha1.Mooring
+	unit    *unit
+	stage   report.Stage
+	out     Outcome
+}
+
+func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
+	u := s.units.of(m)
+	m = m.DeepCopy()
+	m.Default() // one that was read from a file has not been through the API server
+	p := &pass{Syncer: s, mooring: m, unit: u, stage: report.StageFetch}
+	p.out = Outcome{
+		Generation: m.Generation,
+		Reason:     v1alpha1.ReasonApplied,
+		Took:       map[report.Stage]time.Duration{},
+	}
+	p.out.Applied, p.out.Digest = u.inForce(m)
+	return p
+}
+
+// end closes a pass, also one that a panic broke off.
+func (p *pass) end(panicked any) Outcome {
+	if panicked != nil {
+		p.fail(&StageError{Stage: p.stage, Err: &PanicError{Value: panicked, Stack: debug.Stack()}})
+	}
+	p.out.Finished = time.Now()
+	return p.out
+}
+
+// fail says why the newest commit is not in force.
+func (p *pass) fail(err error) {
+	if err == nil {
+		return
+	}
+	p.out.Err = err
+	p.out.Stage = p.stage
+	var at *StageError
+	if errors.As(err, &at) {
+		p.out.Stage = at.Stage
+	}
+	p.out.Reason = reason(p.out.Stage)
+}
+
+// final is true for what came of a commit and not of the way to it: nil, or a refusal that only another commit cures.
+func final(err error) bool {
+	var at *StageError
+	return !errors.As(err, &at) || at.Stage != report.StageFetch
+}
+
+func reason(stage report.Stage) string {
+	switch stage {
+	case report.StageFetch:
+		return v1alpha1.ReasonFetchFailed
+	case report.StageRender:
+		return v1alpha1.ReasonRenderFailed
+	case report.StageCheck:
+		return v1alpha1.ReasonCheckFailed
+	case report.StageGuard:
+		return v1alpha1.ReasonPruneGuarded
+	}
+	return v1alpha1.ReasonApplyFailed
+}
+
+// applied says that a target is in force, and whether it is healthy where that is asked for.
+func (p *pass) applied(t *target) {
+	p.out.Applied, p.out.Digest = t.rev, t.digest
+	p.unit.inforce = t
+	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
+		p.unit.healthy()
+		return
+	}
+	p.out.Waiting = p.unit.waits(p.mooring, t)
+	if time.Since(p.out.Waiting) < p.mooring.Spec.Timeout.Duration {
+		p.out.Reason = v1alpha1.ReasonProgressing
+		return
+	}
+	p.out.Reason, p.out.Stage = v1alpha1.ReasonHealthTimeout, report.StageHealth
+}
+
+// cause is why a run of this target writes anything.
+func (p *pass) cause(t *target) report.Cause {
+	switch {
+	case t.rev.Commit != p.out.Applied.Commit && p.confirmed(t.rev):
+		return report.CauseConfirm
+	case t.rev.Commit != p.out.Applied.Commit:
+		return report.CauseCommit
+	case t.digest != p.out.Digest:
+		return report.CauseSpec
+	}
+	return report.CauseDrift
+}
+
+// lastGood is the target that was applied last: from memory, or fetched and rendered anew. It is only good when
+// it renders to the very objects that were applied; nil when nothing was applied yet.
+func (p *pass) lastGood(ctx context.Context) (*target, error) {
+	rev, digest := p.unit.inForce(p.mooring)
+	if rev.IsZero() {
+		return nil, nil
+	}
+	if t := p.unit.good(rev, digest); t != nil {
+		return t, nil
+	}
+	remote, err := p.remote(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.render(ctx, remote, rev)
+	if err != nil {
+		return nil, fmt.Errorf("render %s again: %w", rev, err)
+	}
+	if t.digest != digest {
+		return nil, fmt.Errorf("%s no longer renders to what was applied (has spec.path changed?); drift is not corrected before the newest commit is mended", rev)
+	}
+	p.unit.inforce = t
+	return t, nil
+}
+
+// owner is the ApplySet of the Mooring.
+func (p *pass) owner() apply.Unit {
+	return p.parent.unit(p.mooring, p.unit)
+}
+
+func (p *pass) policy(rev repos.Revision) apply.Policy {
+	prune := p.mooring.Spec.Prune
+	return apply.Policy{
+		Prune:      *prune.Enabled,
+		MaxPercent: int(*prune.MaxPercent),
+		MaxObjects: int(*prune.MaxObjects),
+		Confirmed:  p.confirmed(rev),
+	}
+}
+
+// confirmed is true when a human let plans for this very revision through.
+func (p *pass) confirmed(rev repos.Revision) bool {
+	word := p.mooring.Annotations[v1alpha1.ConfirmAnnotation]
+	return word != "" && (word == rev.String() || word == string(rev.Commit))
+}

@@ -1,0 +1,174 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/sync/report"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// reporter tells the world what became of a pass.
+type reporter interface {
+	Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome) error
+}
+
+// remover takes the objects of a deleted Mooring away, or lets go of them.
+type remover interface {
+	PlanDelete(ctx context.Context, unit apply.Unit) (*apply.Plan, error)
+	Orphan(ctx context.Context, unit apply.Unit) (*apply.Result, error)
+	Forget(id string)
+}
+
+// Reconciler answers to Kubernetes for every Mooring: one request pending per Mooring is enough, since the next pass
+// sees the newest commit anyway.
+type Reconciler struct {
+	client   client.Client
+	syncer   *Syncer
+	remover  remover
+	reporter reporter
+	metrics  *report.Metrics
+}
+
+// Reconcile makes a pass, or carries out the deletion policy.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	m := &v1alpha1.Mooring{}
+	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("read Mooring %s: %w", req, err)
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		return r.remove(ctx, m)
+	}
+	if err := r.adopt(ctx, m); err != nil {
+		return ctrl.Result{}, err
+	}
+	if m.Spec.Suspend {
+		return ctrl.Result{}, r.reporter.Report(ctx, m, suspended(m))
+	}
+	out := r.syncer.Once(ctx, m)
+	if ctx.Err() != nil { // the agent is stopping: what was done is in the cluster, and the next one goes on from there
+		return ctrl.Result{}, ctx.Err()
+	}
+	logOutcome(ctx, out)
+	if err := r.reporter.Report(ctx, m, out); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
+}
+
+// adopt sees to it that a Mooring is not gone before its deletion policy was carried out.
+func (r *Reconciler) adopt(ctx context.Context, m *v1alpha1.Mooring) error {
+	if controllerutil.ContainsFinalizer(m, v1alpha1.Finalizer) {
+		return nil
+	}
+	before := m.DeepCopy()
+	controllerutil.AddFinalizer(m, v1alpha1.Finalizer)
+	// Finalizers are one list to a merge patch: the lock keeps those that somebody else adds meanwhile.
+	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	return nil
+}
+
+// remove carries out the deletion policy of a Mooring that is being deleted, then lets it go.
+func (r *Reconciler) remove(ctx context.Context, m *v1alpha1.Mooring) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(m, v1alpha1.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	out := r.syncer.remove(ctx, r.remover, m)
+	if ctx.Err() != nil {
+		return ctrl.Result{}, ctx.Err()
+	}
+	logOutcome(ctx, out)
+	if out.Err != nil {
+		if err := r.reporter.Report(ctx, m, out); err != nil {
+			return ctrl.Result{}, err
+		}
+		return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
+	}
+	before := m.DeepCopy()
+	controllerutil.RemoveFinalizer(m, v1alpha1.Finalizer)
+	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("remove finalizer: %w", err)
+	}
+	r.forget(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+	r.remover.Forget(ID(m))
+	return ctrl.Result{}, nil
+}
+
+// remove takes the objects of a deleted Mooring away, or lets go of them, as its deletion policy says. Suspend does
+// not matter: a person who deletes a Mooring has said what is to become of its objects.
+func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (out Outcome) {
+	p := s.begin(m)
+	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
+	defer cancel()
+	defer func() { out = p.end(recover()) }()
+	p.stage = report.StageApply
+
+	var err error
+	if p.mooring.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		p.out.Result, err = r.Orphan(ctx, p.owner())
+		p.out.Plan = &apply.Plan{Unit: p.owner()}
+	} else if p.out.Plan, err = r.PlanDelete(ctx, p.owner()); err == nil {
+		p.out.Result, err = s.applier.Run(ctx, p.out.Plan)
+	}
+	if err != nil {
+		p.fail(&StageError{Stage: report.StageApply, Err: fmt.Errorf("carry out deletionPolicy %s: %w", p.mooring.Spec.DeletionPolicy, err)})
+	}
+	return p.out
+}
+
+func (r *Reconciler) forget(req ctrl.Request) {
+	r.syncer.units.forget(req.NamespacedName)
+	r.metrics.Forget(req.Namespace, req.Name)
+}
+
+func suspended(m *v1alpha1.Mooring) Outcome {
+	return Outcome{Generation: m.Generation, Reason: v1alpha1.ReasonSuspended, Finished: time.Now()}
+}
+
+// logOutcome is the one place where a pass is logged: failures as errors, changes as information, rest not at all.
+func logOutcome(ctx context.Context, out Outcome) {
+	l := log.FromContext(ctx).WithValues("revision", out.Newest.String(), "reason", out.Reason)
+	var panicked *PanicError
+	switch {
+	case errors.As(out.Err, &panicked):
+		l.Error(out.Err, "pass panicked", "stack", string(panicked.Stack))
+	case out.Err != nil:
+		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
+	case out.Result != nil && out.Result.Counts().Changes() > 0:
+		c := out.Result.Counts()
+		l.Info("applied", "cause", out.Cause, "created", c.Create, "configured", c.Update+c.Replace, "deleted", c.Delete)
+	}
+	if out.KeepErr != nil {
+		l.Error(out.KeepErr, "drift could not be corrected", "applied", out.Applied.String())
+	}
+}
+
+// wakes lets those changes of a Mooring through that ask for a pass: its spec, its deletion, and the annotations by which
+// a person asks. Our own writes (status, finalizer, ApplySet annotations) do not wake us.
+func wakes() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectNew.GetDeletionTimestamp() != nil {
+			return true
+		}
+		was, is := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+		return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
+			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation]
+	}}
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// maxMessage is how long a condition's message and an Event's note may be. events.k8s.io refuses a note of more
+// than 1024 bytes.
+const maxMessage = 1000
+
+// Message of the Ready condition: what happened, to which object or file, what stays in force, how to mend it.
+func Message(out Outcome) string {
+	switch out.Reason {
+	case v1alpha1.ReasonSuspended:
+		return "suspended: nothing is fetched, applied or corrected until spec.suspend is false (mooring resume)"
+	case v1alpha1.ReasonApplied:
+		return fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
+	case v1alpha1.ReasonProgressing:
+		return fmt.Sprintf("%s is applied; waiting for %s", out.Applied, unhealthy(out.Result.Unhealthy()))
+	case v1alpha1.ReasonHealthTimeout:
+		return fmt.Sprintf("%s is applied, but not healthy in time: %s. Look at these objects; a commit that mends them is taken up as usual",
+			out.Applied, unhealthy(out.Result.Unhealthy()))
+	}
+	parts := []string{sentence(failure(out))}
+	if out.KeepErr != nil {
+		parts = append(parts, sentence(fmt.Sprintf("drift could not be corrected to %s: %v", out.Applied, first(out.KeepErr))))
+	} else if !out.Applied.IsZero() && out.Applied != out.Newest && out.Stage != StageApply {
+		parts = append(parts, fmt.Sprintf("%s stays in force.", out.Applied))
+	}
+	if mend := mend(out); mend != "" {
+		parts = append(parts, sentence(mend))
+	}
+	return strings.Join(parts, " ")
+}
+
+func failure(out Outcome) string {
+	switch out.Reason {
+	case v1alpha1.ReasonCheckFailed:
+		return fmt.Sprintf("%s is refused: %s", out.Newest, blocking(out.Findings))
+	case v1alpha1.ReasonPruneGuarded:
+		return fmt.Sprintf("%s is held: %s", out.Newest, out.Plan.Guard.Message)
+	case v1alpha1.ReasonRenderFailed:
+		return fmt.Sprintf("%s does not render: %v", out.Newest, first(out.Err))
+	}
+	return first(out.Err)
+}
+
+// blocking names the first findings that block, and counts the rest.
+func blocking(all []check.Finding) string {
+	var errs []string
+	for _, f := range all {
+		if f.Level == check.Error {
+			errs = append(errs, f.String())
+		}
+	}
+	return few(errs, "findings")
+}
+
+func unhealthy(all []apply.Health) string {
+	var names []string
+	for _, h := range all {
+		names = append(names, fmt.Sprintf("%s (%s: %s)", h.ID, h.Status, strings.TrimSuffix(h.Message, ".")))
+	}
+	return few(names, "objects")
+}
+
+// first gives the faults of a joined error, the first three in full and the number of the rest.
+func first(err error) string {
+	var all []string
+	for _, e := range flat(err) {
+		all = append(all, e.Error())
+	}
+	return few(all, "faults")
+}
+
+// flat takes joined errors apart, also below one layer of wrapping that adds words of its own.
+func flat(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, flat(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+func few(all []string, what string) string {
+	const shown = 3
+	if len(all) <= shown {
+		return strings.Join(all, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more %s", strings.Join(all[:shown], "; "), len(all)-shown, what)
+}
+
+// mend is the next step for a person: the one that the failure itself knows, else the one that goes with the reason.
+func mend(out Outcome) string {
+	if hint := hint(out.Err); hint != "" {
+		return hint
+	}
+	switch out.Reason {
+	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed:
+		return "Mend the file and push; it is not tried again before another commit"
+	case v1alpha1.ReasonPruneGuarded:
+		if out.Plan.Guard.Reason != apply.GuardEmpty {
+			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s", strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest)
+		}
+	case v1alpha1.ReasonApplyFailed:
+		return "It is tried again by itself"
+	}
+	return ""
+}
+
+// hint of the first fault that keeps one beside its text.
+func hint(err error) string {
+	for _, fault := range flat(err) {
+		if h := repos.HintOf(fault); h != "" {
+			return h
+		}
+		if e, ok := errors.AsType[interface {
+			error
+			Mend() string
+		}](fault); ok {
+			return e.Mend()
+		}
+	}
+	return ""
+}
+
+// sentence ends with a full stop.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") {
+		return s
+	}
+	return s + "."
+}
+
+func clip(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage-3], "") + "…"
+}

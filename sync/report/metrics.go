@@ -1,0 +1,116 @@
+package report
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// Metrics of all Moorings of an agent. Every series carries the Mooring's namespace and name and goes with it.
+type Metrics struct {
+	passes      *prometheus.CounterVec
+	ready       *prometheus.GaugeVec
+	suspended   *prometheus.GaugeVec
+	stages      *prometheus.HistogramVec
+	changes     *prometheus.CounterVec
+	corrections *prometheus.CounterVec
+	objects     *prometheus.GaugeVec
+	findings    *prometheus.GaugeVec
+	finished    *prometheus.GaugeVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	unit := []string{"namespace", "name"}
+	with := func(more ...string) []string { return append(append([]string{}, unit...), more...) }
+	m := &Metrics{
+		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mooring_passes_total", Help: "Passes by the reason of the Ready condition that they ended with.",
+		}, with("reason")),
+		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_ready", Help: "1 when the newest commit is in force, else 0; the label reason is that of the Ready condition.",
+		}, with("reason")),
+		suspended: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_suspended", Help: "1 while the Mooring is suspended.",
+		}, unit),
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "mooring_stage_duration_seconds", Help: "Time that a stage of a pass needed, in seconds. A stage that had nothing to do is not observed.",
+			Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
+		}, with("stage")),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mooring_changes_total", Help: "Objects written, by action: create, update, replace, delete.",
+		}, with("action")),
+		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mooring_drift_corrections_total", Help: "Objects that somebody had changed and that were put back.",
+		}, unit),
+		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_objects", Help: "Objects of the applied revision.",
+		}, unit),
+		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_findings", Help: "Findings about the newest revision, by level.",
+		}, with("level")),
+		finished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_last_pass_timestamp_seconds", Help: "When the last pass was over, as Unix time in seconds.",
+		}, unit),
+	}
+	for _, c := range m.all() {
+		reg.MustRegister(c)
+	}
+	return m
+}
+
+// collector is a vector whose series of one Mooring can be dropped.
+type collector interface {
+	prometheus.Collector
+	DeletePartialMatch(labels prometheus.Labels) int
+}
+
+func (m *Metrics) all() []collector {
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.objects, m.findings, m.finished}
+}
+
+// Forget drops every series of a Mooring that is gone.
+func (m *Metrics) Forget(namespace, name string) {
+	for _, c := range m.all() {
+		c.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+	}
+}
+
+// Observe counts a pass.
+func (m *Metrics) Observe(namespace, name string, out Outcome) {
+	m.passes.WithLabelValues(namespace, name, out.Reason).Inc()
+	m.ready.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+	m.ready.WithLabelValues(namespace, name, out.Reason).Set(number(out.Reason == v1alpha1.ReasonApplied))
+	m.suspended.WithLabelValues(namespace, name).Set(number(out.Reason == v1alpha1.ReasonSuspended))
+	m.finished.WithLabelValues(namespace, name).Set(float64(out.Finished.UnixNano()) / 1e9)
+	for stage, took := range out.Took {
+		m.stages.WithLabelValues(namespace, name, string(stage)).Observe(took.Seconds())
+	}
+	if !out.Newest.IsZero() {
+		m.findings.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+		for _, f := range out.Findings {
+			m.findings.WithLabelValues(namespace, name, string(f.Level)).Inc()
+		}
+	}
+	if out.Result == nil {
+		return
+	}
+	m.objects.WithLabelValues(namespace, name).Set(float64(out.Result.Objects))
+	counts := out.Result.Counts()
+	for action, n := range map[apply.Action]int{
+		apply.Create: counts.Create, apply.Update: counts.Update, apply.Replace: counts.Replace, apply.Delete: counts.Delete,
+	} {
+		m.changes.WithLabelValues(namespace, name, string(action)).Add(float64(n))
+	}
+	if out.Cause == CauseDrift {
+		m.corrections.WithLabelValues(namespace, name).Add(float64(counts.Changes()))
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"time"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/repos"
+)
+
+// Stage is a step of a pass. It decides how a failure is called and when it is tried again.
+type Stage string
+
+// The stages of a pass, in their order.
+const (
+	StageFetch  Stage = "fetch"
+	StageRender Stage = "render"
+	StageCheck  Stage = "check"
+	StagePlan   Stage = "plan"
+	StageGuard  Stage = "guard"
+	StageApply  Stage = "apply"
+	StageHealth Stage = "health"
+)
+
+// Cause is what made a pass apply something.
+type Cause string
+
+// The causes of an apply.
+const (
+	CauseCommit  Cause = "commit"
+	CauseSpec    Cause = "spec"
+	CauseConfirm Cause = "confirm"
+	CauseDrift   Cause = "drift"
+)
+
+// Outcome is all that one pass did, and the only thing that reporters see.
+type Outcome struct {
+	// Generation of the Mooring that the pass worked for.
+	Generation int64
+	// Reason of the Ready condition: one of v1alpha1's closed list.
+	Reason string
+	// Stage that failed; empty when none did.
+	Stage Stage
+	// Err is why the newest commit is not in force; nil when it is.
+	Err error
+	// KeepErr is why drift could not be corrected to the applied revision while the newest one is refused.
+	KeepErr error
+
+	// Newest is what Git has; zero when Git could not be asked.
+	Newest repos.Revision
+	// Applied is what is in force after the pass; zero when nothing is.
+	Applied repos.Revision
+	// Digest over the objects of Applied.
+	Digest string
+	// Cause of what was applied.
+	Cause Cause
+
+	// Findings about the newest revision.
+	Findings []check.Finding
+	// Plan that was run, or that a guard refused, or that a preview ends with; nil when it did not come to one.
+	Plan *apply.Plan
+	// Result of the run; nil when nothing was run.
+	Result *apply.Result
+	// Waiting since this instant for the applied objects to become healthy; zero when not.
+	Waiting time.Time
+	// Took is the time that each stage needed.
+	Took map[Stage]time.Duration
+	// Finished is when the pass was over.
+	Finished time.Time
+}
+
+// Ready is true when the newest commit is in force and, where that is asked for, healthy.
+func (o Outcome) Ready() bool {
+	return o.Err == nil && o.KeepErr == nil && o.Stage == ""
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// How much of a long list the status holds; the counts beside the lists are of all.
+const (
+	maxListed  = 20
+	maxHistory = 10
+)
+
+// Status is the status of m after a pass with this outcome.
+func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
+	s := *m.Status.DeepCopy()
+	s.ObservedGeneration = out.Generation
+	if request := m.Annotations[v1alpha1.ReconcileAnnotation]; request != "" && out.Reason != v1alpha1.ReasonSuspended {
+		s.LastHandledReconcileAt = request
+	}
+	setConditions(&s, out)
+	if out.Reason == v1alpha1.ReasonSuspended {
+		return s
+	}
+	if !out.Newest.IsZero() {
+		s.LastAttemptedRevision = out.Newest.String()
+		s.Findings, s.FindingCount = findings(out.Findings)
+	}
+	s.Drift, s.DriftCount = drift(s.Drift, out)
+	if out.Result != nil {
+		s.Inventory = &v1alpha1.Inventory{Objects: int32(out.Result.Objects), ID: out.Plan.Unit.ID}
+	}
+	if !out.Applied.IsZero() {
+		s.LastAppliedRevision = out.Applied.String()
+		if out.Err == nil {
+			s.History = history(s.History, out)
+		}
+	}
+	return s
+}
+
+func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: clip(message),
+			ObservedGeneration: out.Generation, LastTransitionTime: metav1.NewTime(out.Finished),
+		})
+	}
+	ready, message := metav1.ConditionFalse, Message(out)
+	switch out.Reason {
+	case v1alpha1.ReasonApplied:
+		ready = metav1.ConditionTrue
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonSuspended:
+		ready = metav1.ConditionUnknown
+	}
+	set(v1alpha1.ConditionReady, ready, out.Reason, message)
+
+	// Reconciling and Stalled are there only while they are true, as kstatus wants them.
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReconciling)
+	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionStalled)
+	switch {
+	case out.Reason == v1alpha1.ReasonApplied || out.Reason == v1alpha1.ReasonSuspended:
+	case stalls(out.Reason):
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, out.Reason, message)
+	default:
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, out.Reason, message)
+	}
+	if out.Result == nil {
+		return // nothing was looked at: what was known of drift and health stays
+	}
+	if n := len(pending(out)); n > 0 {
+		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, "NotCorrected", fmt.Sprintf("%d objects differ from the applied revision and could not be put right", n))
+	} else {
+		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, "InSync", "every object is as the applied revision wants it")
+	}
+	if sick := out.Result.Unhealthy(); len(sick) > 0 {
+		set(v1alpha1.ConditionHealthy, metav1.ConditionFalse, "Unhealthy", unhealthy(sick))
+	} else {
+		set(v1alpha1.ConditionHealthy, metav1.ConditionTrue, "Healthy", "every object is healthy")
+	}
+}
+
+// stalls is true for the reasons that no retry cures: another commit, spec or confirmation is needed.
+func stalls(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonPruneGuarded, v1alpha1.ReasonVerificationFailed:
+		return true
+	}
+	return false
+}
+
+// pending lists the steps that a run did not come to or that failed.
+func pending(out Outcome) []apply.StepResult {
+	if out.Result == nil {
+		return nil
+	}
+	return append(out.Result.Failed(), out.Result.NotReached()...)
+}
+
+func findings(all []check.Finding) (listed []v1alpha1.FindingEntry, count int32) {
+	for _, f := range all[:min(len(all), maxListed)] {
+		listed = append(listed, v1alpha1.FindingEntry{
+			Code: f.Code, Level: string(f.Level), Object: f.Object.String(), File: f.Origin.String(), Message: clip(f.Message),
+		})
+	}
+	return listed, int32(len(all))
+}
+
+// drift lists the fields that differ and could not be put right. An entry that was known keeps its since.
+func drift(known []v1alpha1.DriftEntry, out Outcome) (listed []v1alpha1.DriftEntry, count int32) {
+	if out.Result == nil {
+		return known, int32(len(known))
+	}
+	since := metav1.NewTime(out.Finished)
+	for _, step := range pending(out) {
+		for _, d := range step.Diff {
+			count++
+			if len(listed) == maxListed {
+				continue
+			}
+			entry := v1alpha1.DriftEntry{
+				Object: step.ID.String(), Field: d.Path, Want: value(d.Want), Live: value(d.Live), Manager: d.Manager, Since: &since,
+			}
+			for _, old := range known {
+				if old.Object == entry.Object && old.Field == entry.Field {
+					entry.Since = old.Since
+				}
+			}
+			listed = append(listed, entry)
+		}
+	}
+	return listed, count
+}
+
+// history puts a newly applied revision first. A pass that applied what was in force already adds nothing.
+func history(known []v1alpha1.HistoryEntry, out Outcome) []v1alpha1.HistoryEntry {
+	if len(known) > 0 && known[0].Revision == out.Applied.String() && known[0].Digest == out.Digest {
+		return known
+	}
+	counts := out.Result.Counts()
+	entry := v1alpha1.HistoryEntry{
+		Revision: out.Applied.String(), AppliedAt: metav1.NewTime(out.Finished.Truncate(time.Second)), Digest: out.Digest,
+		Created: int32(counts.Create), Configured: int32(counts.Update + counts.Replace), Deleted: int32(counts.Delete), By: string(out.Cause),
+	}
+	known = append([]v1alpha1.HistoryEntry{entry}, known...)
+	return known[:min(len(known), maxHistory)]
+}
+
+func value(v any) string {
+	if v == nil {
+		return ""
+	}
+	s := fmt.Sprint(v)
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}

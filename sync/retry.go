@@ -1,0 +1,58 @@
+package sync
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// Pauses between passes.
+const (
+	// firstRetry is the pause after a first failure to fetch or apply; it doubles with each further one, up to the interval.
+	firstRetry = 5 * time.Second
+	// healthPoll is the pause while a pass only waits for objects to become healthy.
+	healthPoll = 2 * time.Second
+	// jitter is the part of a pause that is added at random, so that many units do not ask at once.
+	jitter = 0.1
+)
+
+// next is the pause before the next pass of a unit, which counts its failures. Fetching and applying may work the
+// next time, so they are tried sooner than the interval says, with growing pauses. Rendering, checking and guards answer
+// the same until another commit is there: they wait for the interval.
+func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
+	interval := m.Spec.Interval.Duration
+	if out.Reason == v1alpha1.ReasonProgressing {
+		u.failures = 0
+		return spread(min(healthPoll, interval))
+	}
+	if !retried(out) {
+		u.failures = 0
+		return spread(interval)
+	}
+	u.failures++
+	pause := firstRetry << min(u.failures-1, 16)
+	if e, ok := errors.AsType[*repos.Error](out.Err); ok {
+		pause = max(pause, e.RetryAfter) // the server asks us to come later
+	}
+	return spread(min(pause, interval))
+}
+
+// retried is true for a failure that trying again may cure.
+func retried(out Outcome) bool {
+	if out.KeepErr != nil {
+		return true
+	}
+	switch out.Stage {
+	case report.StageFetch, report.StagePlan, report.StageApply:
+		return true
+	}
+	return false
+}
+
+func spread(d time.Duration) time.Duration {
+	return d + time.Duration(rand.Float64()*jitter*float64(d))
+}

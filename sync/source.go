@@ -1,0 +1,63 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// credentials reads Secrets straight from the API server, never through a cache: an agent that caches Secrets holds
+// every Secret of the cluster in memory, and needs the right to list them all.
+type credentials interface {
+	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+}
+
+// remote is the repository with its credentials. The Secret is read at every pass, so that a changed one is
+// taken up without a restart; it is one GET, and none where there is no Secret.
+func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
+	src := p.mooring.Spec.Source
+	remote := repos.Remote{URL: src.URL}
+	if src.SecretRef == nil {
+		return remote, nil
+	}
+	name := types.NamespacedName{Namespace: p.mooring.Namespace, Name: src.SecretRef.Name}
+	var secret corev1.Secret
+	err := p.credentials.Get(ctx, name, &secret)
+	if apierrors.IsNotFound(err) {
+		return remote, &mendable{
+			error: fmt.Errorf("read Secret %s: it does not exist", name),
+			mend:  fmt.Sprintf("Make it (kubectl -n %s create secret generic %s --from-file=… ), or name another one in spec.source.secretRef", name.Namespace, name.Name),
+		}
+	}
+	if err != nil {
+		return remote, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	if remote.Auth, err = repos.AuthFromSecret(secret.Data); err != nil {
+		return remote, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	return remote, nil
+}
+
+// mendable is an error with the next step for a person.
+type mendable struct {
+	error
+	mend string
+}
+
+// Mend is the next step.
+func (e *mendable) Mend() string { return e.mend }
+
+// Unwrap gives the cause.
+func (e *mendable) Unwrap() error { return e.error }
+
+func ref(m *v1alpha1.Mooring) repos.Ref {
+	r := m.Spec.Source.Ref
+	return repos.Ref{Branch: r.Branch, Tag: r.Tag, SemVer: r.Semver, Commit: r.Commit, Name: r.Name}
+}

@@ -1,0 +1,140 @@
+package sync
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// targetKey is what a render depends on: a commit's id stands for its whole content, whatever the remote.
+type targetKey struct {
+	commit repos.Commit
+	path   string
+}
+
+// target is what came of rendering and checking a commit.
+type target struct {
+	key      targetKey
+	rev      repos.Revision
+	set      *render.Set
+	digest   string
+	findings []check.Finding
+	// refused is why the commit may not be applied; nil when it may.
+	refused error
+}
+
+// as is the target under another name of the same commit: a ref may have been renamed.
+func (t *target) as(rev repos.Revision) *target {
+	same := *t
+	same.rev = rev
+	return &same
+}
+
+// unit is the memory of one Mooring between passes. Only one pass at a time works for a unit, so the fields need no lock.
+type unit struct {
+	uid types.UID
+	// latest is the newest commit that was rendered, inforce the one that is applied. Often they are the same.
+	latest, inforce *target
+	// newest is what Git answered last, for which generation and request, and when.
+	newest     repos.Revision
+	newestAt   time.Time
+	newestFor  int64
+	newestAsk  string
+	waiting    time.Time
+	failures   int
+	kinds      []schema.GroupKind
+	kindsKnown bool
+}
+
+// units of an agent.
+type units struct {
+	mu    sync.Mutex
+	units map[types.NamespacedName]*unit
+}
+
+// of gives the memory of a Mooring; one that was deleted and made anew begins afresh.
+func (us *units) of(m *v1alpha1.Mooring) *unit {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	if us.units == nil {
+		us.units = map[types.NamespacedName]*unit{}
+	}
+	name := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	u := us.units[name]
+	if u == nil || u.uid != m.UID {
+		u = &unit{uid: m.UID}
+		us.units[name] = u
+	}
+	return u
+}
+
+func (us *units) forget(name types.NamespacedName) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	delete(us.units, name)
+}
+
+func (u *unit) known(key targetKey) *target {
+	for _, t := range []*target{u.latest, u.inforce} {
+		if t != nil && t.key == key {
+			return t
+		}
+	}
+	return nil
+}
+
+// good is the applied target, when it is still in memory.
+func (u *unit) good(rev repos.Revision, digest string) *target {
+	if t := u.inforce; t != nil && t.rev.Commit == rev.Commit && t.digest == digest {
+		return t
+	}
+	return nil
+}
+
+// inForce is the revision that was applied last, and the digest of its objects. Memory goes before the status, which a
+// cache may still hold from before the last pass.
+func (u *unit) inForce(m *v1alpha1.Mooring) (repos.Revision, string) {
+	if u.inforce != nil {
+		return u.inforce.rev, u.inforce.digest
+	}
+	if len(m.Status.History) == 0 {
+		return repos.Revision{}, ""
+	}
+	rev, err := repos.ParseRevision(m.Status.History[0].Revision)
+	if err != nil {
+		return repos.Revision{}, "" // not written by an agent; as good as nothing
+	}
+	return rev, m.Status.History[0].Digest
+}
+
+func (u *unit) asked(m *v1alpha1.Mooring, rev repos.Revision) {
+	u.newest, u.newestAt = rev, time.Now()
+	u.newestFor, u.newestAsk = m.Generation, m.Annotations[v1alpha1.ReconcileAnnotation]
+}
+
+// fresh is true while a unit waits for health and its last answer from Git is younger than the interval.
+func (u *unit) fresh(m *v1alpha1.Mooring) bool {
+	return !u.waiting.IsZero() && !u.newest.IsZero() &&
+		u.newestFor == m.Generation && u.newestAsk == m.Annotations[v1alpha1.ReconcileAnnotation] &&
+		time.Since(u.newestAt) < m.Spec.Interval.Duration
+}
+
+// waits says since when the unit waits for the target to become healthy: since it was applied, also after a restart.
+func (u *unit) waits(m *v1alpha1.Mooring, t *target) time.Time {
+	if u.waiting.IsZero() {
+		u.waiting = time.Now()
+		if h := m.Status.History; len(h) > 0 && h[0].Revision == t.rev.String() && h[0].Digest == t.digest {
+			u.waiting = h[0].AppliedAt.Time
+		}
+	}
+	return u.waiting
+}
+
+func (u *unit) healthy() { u.waiting = time.Time{} }
