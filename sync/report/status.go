@@ -63,14 +63,16 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 	set(v1alpha1.ConditionReady, ready, out.Reason, message)
 
 	// Reconciling and Stalled are there only while they are true, as kstatus wants them.
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionReconciling)
-	meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionStalled)
-	switch {
-	case out.Reason == v1alpha1.ReasonApplied || out.Reason == v1alpha1.ReasonSuspended:
-	case stalls(out.Reason):
-		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, out.Reason, message)
-	default:
-		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, out.Reason, message)
+	ongoing := map[string]bool{
+		v1alpha1.ConditionReconciling: out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out.Reason),
+		v1alpha1.ConditionStalled:     stalls(out.Reason),
+	}
+	for kind, holds := range ongoing {
+		if holds {
+			set(kind, metav1.ConditionTrue, out.Reason, message)
+		} else {
+			meta.RemoveStatusCondition(&s.Conditions, kind)
+		}
 	}
 	if out.Result == nil {
 		return // nothing was looked at: what was known of drift and health stays
