@@ -3,7 +3,7 @@ package check
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -44,7 +44,7 @@ func (s *subject) nameFaults(gk schema.GroupKind) func(string) []string {
 	case s.kinds[gk] != nil, hasSubdomainNames(gk.Group):
 		return validation.IsDNS1123Subdomain
 	default:
-		return func(name string) []string { return path.IsValidPathSegmentName(name) }
+		return content.IsPathSegmentName
 	}
 }
 
