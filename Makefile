@@ -17,6 +17,8 @@ GOTEST := go test -p 2 -count=1 -timeout 30m
 
 CLUSTER := go run ./test/kube/cmd/cluster
 
+.NOTPARALLEL: # two cores, and what is slow is parallel itself
+
 .PHONY: help
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
