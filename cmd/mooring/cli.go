@@ -56,8 +56,11 @@ would do, what it did, and tell it what to do.`,
 				return nil
 			}
 			err := fmt.Errorf("there is no command %q", args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				return &exitError{code: exitUsage, err: withHint(err, "did you mean mooring %s?", strings.Join(near, " or mooring "))}
+			for distance := 1; distance <= 2; distance++ {
+				cmd.SuggestionsMinimumDistance = distance
+				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+					return &exitError{code: exitUsage, err: withHint(err, "did you mean mooring %s?", strings.Join(near, " or mooring "))}
+				}
 			}
 			return &exitError{code: exitUsage, err: withHint(err, "mooring --help lists the commands")}
 		},
@@ -66,7 +69,6 @@ would do, what it did, and tell it what to do.`,
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.errOut)
-	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorf(cmd.CommandPath(), "%w", err)
@@ -80,7 +82,7 @@ would do, what it did, and tell it what to do.`,
 	)
 	root.AddCommand(
 		c.renderCommand(), c.checkCommand(),
-		c.getCommand(), c.syncCommand(), c.suspendCommand(), c.resumeCommand(),
+		c.agentCommand(), c.diffCommand(), c.getCommand(), c.syncCommand(), c.suspendCommand(), c.resumeCommand(),
 		c.versionCommand(), c.completionCommand(),
 	)
 	return root

@@ -62,7 +62,9 @@ func (d *describer) head(m *v1alpha1.Mooring) {
 		state += " (" + ready.Reason + ")"
 	}
 	d.field("Ready", d.color.ofStatus(ready.Status)(state))
-	d.field("", strings.ReplaceAll(ready.Message, "\n", "\n"+strings.Repeat(" ", 13)))
+	for line := range strings.Lines(ready.Message) {
+		d.printf("%13s%s\n", "", strings.TrimRight(line, "\n"))
+	}
 	if m.Spec.Suspend {
 		d.field("Suspended", fmt.Sprintf("yes; mooring resume %s -n %s ends it", m.Name, m.Namespace))
 	}
@@ -111,8 +113,12 @@ func (d *describer) conditions(m *v1alpha1.Mooring) {
 		if c == nil {
 			continue
 		}
+		message := oneLine(c.Message)
+		if c.Message == readyOf(m).Message {
+			message = "(as above)" // the longest text there is, and it is said already
+		}
 		t.add(plain(c.Type), cell{text: string(c.Status), paint: d.color.ofCondition(*c)}, plain(c.Reason),
-			plain(d.ago(c.LastTransitionTime)), plain(oneLine(c.Message)))
+			plain(d.ago(c.LastTransitionTime)), plain(message))
 	}
 	d.table(t)
 }

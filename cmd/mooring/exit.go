@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/mooring-dev/mooring/repos"
 )
 
 // Exit codes. They are part of the interface: scripts and CI decide by them.
@@ -111,6 +113,9 @@ func hintOf(err error) string {
 	var mended interface{ Mend() string }
 	if errors.As(err, &mended) && mended.Mend() != "" {
 		return mended.Mend()
+	}
+	if hint := repos.HintOf(err); hint != "" {
+		return hint
 	}
 	switch {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err):
