@@ -138,13 +138,22 @@ func names(list []any) []string {
 	return found
 }
 
-// extraDiffs says what a take-over removes.
-func extraDiffs(id render.ID, live *unstructured.Unstructured, found []extra) []FieldDiff {
+// extraDiffs says what a take-over removes. bare is the object as it would be without anybody else; nil when that is not known.
+func extraDiffs(id render.ID, live, bare *unstructured.Unstructured, found []extra) []FieldDiff {
 	var diffs []FieldDiff
 	for _, e := range found {
 		pointer, value, ok := pointerOf(live.Object, e.path)
-		if ok {
-			diffs = append(diffs, FieldDiff{Path: pointer, Live: value, Manager: e.manager})
+		if !ok {
+			continue
+		}
+		diff := FieldDiff{Path: pointer, Live: value, Manager: e.manager}
+		if bare != nil {
+			if _, kept, ok := pointerOf(bare.Object, e.path); ok {
+				diff.Want = kept
+			}
+		}
+		if !equality.Semantic.DeepEqual(diff.Live, diff.Want) {
+			diffs = append(diffs, diff)
 		}
 	}
 	slices.SortFunc(diffs, func(x, y FieldDiff) int { return strings.Compare(x.Path, y.Path) })

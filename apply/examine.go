@@ -143,7 +143,7 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err := p.foreign(full); err != nil {
 		return step, err
 	}
-	return p.differ(step, full, dry, found), nil
+	return p.differ(ctx, step, full, dry, found), nil
 }
 
 // foreign is an error for an object of another unit.
@@ -163,8 +163,8 @@ func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
 }
 
 // differ makes an update or unchanged out of the live object and the dry-run's answer.
-func (p *planner) differ(step Step, full, dry *unstructured.Unstructured, found []extra) Step {
-	step.Diff = append(diffObjects(step.ID, full, dry), extraDiffs(step.ID, full, found)...)
+func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, found []extra) Step {
+	step.Diff = append(diffObjects(step.ID, full, dry), extraDiffs(step.ID, full, p.probe(ctx, step, found), found)...)
 	step.uid = full.GetUID()
 	var reasons []string
 	if full.GetLabels()[PartOfLabel] == "" {
@@ -186,6 +186,22 @@ func (p *planner) differ(step Step, full, dry *unstructured.Unstructured, found 
 	step.Action, step.Reason = Update, strings.Join(reasons, "; ")
 	step.health = healthOf(dry)
 	return step
+}
+
+// probe gives the object as it would be if nobody had ever written to it but us: the dry-run of its creation under another name. It tells which
+// fields that somebody owns are only the server's defaults, so that a plan does not claim to remove what comes back. Nil when the server would
+// not create it so: then the plan claims too much rather than too little.
+func (p *planner) probe(ctx context.Context, step Step, found []extra) *unstructured.Unstructured {
+	if len(found) == 0 {
+		return nil
+	}
+	form := step.want.DeepCopy()
+	form.SetName("mooring-probe")
+	bare, err := p.apply(ctx, step.resource, form, true)
+	if err != nil || bare.GetResourceVersion() != "" {
+		return nil
+	}
+	return bare
 }
 
 // find looks for a wanted object that does not carry our label: with the dry-run of its creation, which tells at once
@@ -260,13 +276,13 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
-	return p.differ(step, full, dry, extras(full, dry)), nil
+	return p.differ(ctx, step, full, dry, extras(full, dry)), nil
 }
 
 // refused decides about an object whose dry-run failed. m has no metadata when the object is not there.
 func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject, err error) (Step, error) {
 	there := m.Object != nil
-	if changes := p.pending[w.definition]; changes == Update && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+	if changes := p.pending[w.definition]; changes == Update && isSchemaError(err) {
 		// The old schema refuses what the new one may allow.
 		step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
 		if there {

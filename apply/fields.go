@@ -45,6 +45,16 @@ func ownedByOther(entries []metav1.ManagedFieldsEntry, parts ...any) bool {
 	return false
 }
 
+// ownedByUs is true when we applied the field and nobody changed it since.
+func ownedByUs(meta metav1.Object, parts ...any) bool {
+	if meta == nil {
+		return false
+	}
+	path, err := fieldpath.MakePath(parts...)
+	entry := appliedEntry(meta)
+	return err == nil && entry != nil && fieldsOf(*entry).Has(path)
+}
+
 // pointerOf a field path in an object: a JSON pointer, and the value there. Lists that are keyed in the path are indexed in the pointer.
 func pointerOf(object map[string]any, path fieldpath.Path) (string, any, bool) {
 	var pointer strings.Builder

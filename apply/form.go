@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +53,7 @@ func formOf(u Unit, o *unstructured.Unstructured, r resource) (*unstructured.Uns
 		unstructured.RemoveNestedField(form.Object, "metadata", "namespace")
 	}
 	if r.GroupKind() == kindSecret {
-		if err := encodeStringData(form); err != nil {
+		if err := errors.Join(encodeStringData(form), checkData(form)); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +85,24 @@ func encodeStringData(form *unstructured.Unstructured) error {
 	}
 	unstructured.RemoveNestedField(form.Object, "stringData")
 	return unstructured.SetNestedMap(form.Object, data, "data")
+}
+
+// checkData finds what the server would refuse in words that hold the value, which then could not be shown.
+func checkData(form *unstructured.Unstructured) error {
+	data, _, err := unstructured.NestedMap(form.Object, "data")
+	if err != nil {
+		return wrapField("data", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, ok := data[key].(string)
+		if ok {
+			_, err = base64.StdEncoding.DecodeString(text)
+		}
+		if !ok && data[key] != nil || err != nil {
+			return fmt.Errorf("data.%s is no base64 text; write plain text under stringData", key)
+		}
+	}
+	return nil
 }
 
 // wrapField names the field only: the error of a type mismatch would print the value.
@@ -133,10 +154,11 @@ func adjustWebhooks(form *unstructured.Unstructured, meta metav1.Object, full *u
 			continue
 		}
 		name, _ := hook["name"].(string)
-		if hook["failurePolicy"] == "Ignore" && armed[name] {
+		config, ok := hook["clientConfig"].(map[string]any)
+		if hook["failurePolicy"] == "Ignore" && armed[name] &&
+			(servedByIstiod(config) || !ownedByUs(meta, "webhooks", key("name", name), "failurePolicy")) {
 			delete(hook, "failurePolicy")
 		}
-		config, ok := hook["clientConfig"].(map[string]any)
 		if ok && !keepsBundle(form, meta, config, "webhooks", key("name", name), "clientConfig", "caBundle") {
 			delete(config, "caBundle")
 		}
@@ -168,10 +190,8 @@ func keepsBundle(form *unstructured.Unstructured, meta metav1.Object, config map
 	if !isCertificate(bundle) {
 		return false
 	}
-	if service, ok := config["service"].(map[string]any); ok {
-		if name, _ := service["name"].(string); strings.HasPrefix(name, "istiod") {
-			return false
-		}
+	if servedByIstiod(config) {
+		return false
 	}
 	for annotation := range form.GetAnnotations() {
 		if strings.HasPrefix(annotation, "cert-manager.io/inject-") {
@@ -179,6 +199,12 @@ func keepsBundle(form *unstructured.Unstructured, meta metav1.Object, config map
 		}
 	}
 	return meta == nil || !ownedByOther(meta.GetManagedFields(), path...)
+}
+
+// servedByIstiod is true for istiod and its revisions (istiod-1-31).
+func servedByIstiod(config map[string]any) bool {
+	name, _, _ := unstructured.NestedString(config, "service", "name")
+	return strings.HasPrefix(name, "istiod")
 }
 
 func isCertificate(bundle string) bool {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -38,6 +39,13 @@ func immutableFields(err error) ([]string, bool) {
 		fields = append(fields, cause.Field)
 	}
 	return fields, len(fields) > 0
+}
+
+// isSchemaError is true when the server does not like what is written, as far as it knows the kind. What it cannot even parse it answers
+// with 500 and words (apimachinery's managedfields), not with a reason.
+func isSchemaError(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // neverReplaced are kinds whose deletion takes with it what nobody can write again.
@@ -110,7 +118,11 @@ func discreet(id render.ID, err error) error {
 		details.Causes = causes
 		status.Details = &details
 	}
-	status.Message = fmt.Sprintf("the API server refuses the Secret (%s; fields: %s); what it says is not shown, because it may hold a value",
-		status.Reason, strings.Join(fields, ", "))
+	where := ""
+	if len(fields) > 0 {
+		where = " for " + strings.Join(fields, ", ")
+	}
+	status.Message = fmt.Sprintf("the API server refuses the Secret%s (%d %s); what it says is not shown, because it may hold a value",
+		where, status.Code, cmp.Or(status.Reason, "without a reason"))
 	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -29,6 +29,9 @@ type planner struct {
 // Faults of single objects are joined *ObjectError values, all of them and not the first alone, and there is no plan. There is none
 // either when a kind that the unit has or had cannot be listed.
 func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Policy) (*Plan, error) {
+	if set == nil {
+		return nil, fmt.Errorf("plan %s: no set of wanted objects; an empty one is not the same", u.Name)
+	}
 	a.name(u)
 	versions, kinds := wantedKinds(set)
 	kinds = union(u.Kinds, kinds)

@@ -102,3 +102,28 @@ spec:
       containers:
       - {name: c, image: example.com/c:1, ports: [{containerPort: 53}, {containerPort: 53, protocol: UDP}]}
 `
+
+// The server's defaults belong to who created the object. To take them over removes nothing, and the plan does not say so.
+func TestTakeOverOfDefaults(t *testing.T) {
+	f := newFixture(t)
+	f.kubectl("create", "-f", f.write(deployment))
+	p, _ := f.sync(deployment)
+	want := []string{`/metadata/labels: (none) → {"applyset.kubernetes.io/part-of":"` + f.unit.ID + `"}`}
+	if diff := cmp.Diff(want, f.diffs(p)); diff != "" {
+		t.Fatalf("diff (-want +got):\n%s", diff)
+	}
+	f.settled(deployment)
+	f.edit("deployment", "d", `{"spec":{"revisionHistoryLimit":3,"minReadySeconds":5}}`)
+	p, _ = f.sync(deployment)
+	want = []string{
+		`/spec/minReadySeconds: 5 → (none) (set by kubectl-edit)`,
+		`/spec/revisionHistoryLimit: 3 → 10 (set by kubectl-edit)`,
+	}
+	if diff := cmp.Diff(want, f.diffs(p)); diff != "" {
+		t.Fatalf("diff (-want +got):\n%s", diff)
+	}
+	f.settled(deployment)
+	if got := f.kubectl("get", "deployment", "d", "-o", "jsonpath={.spec.revisionHistoryLimit} {.spec.minReadySeconds}"); got != "10 " {
+		t.Fatalf("got %q", got)
+	}
+}

@@ -103,7 +103,7 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 	err := poll(ctx, until, func() (bool, error) {
 		var err error
 		answer, err = r.apply(ctx, s.resource, form, false)
-		again := apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+		again := apierrors.IsNotFound(err) || isSchemaError(err)
 		return err == nil || !again, err
 	})
 	if err != nil {
