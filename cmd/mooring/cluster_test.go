@@ -38,6 +38,16 @@ func TestAgent(t *testing.T) {
 	testscript.Run(t, newStage(t).params("testdata/agent/*.txtar"))
 }
 
+// TestRestart takes the API server away while a command waits; nobody else may be using it then.
+func TestRestart(t *testing.T) {
+	s := newStage(t)
+	p := s.params("testdata/restart/*.txtar")
+	p.Cmds["restart"] = func(ts *testscript.TestScript, _ bool, _ []string) {
+		ts.Check(s.cluster.RestartAPIServer(t.Context()))
+	}
+	testscript.Run(t, p)
+}
+
 // stage is the API server and the Git server that scripts share.
 type stage struct {
 	t       *testing.T

@@ -109,7 +109,7 @@ func (c *cli) asServed(ctx context.Context, cluster *cluster, written *unstructu
 	}
 	m, err := decodeMooring(written)
 	if err != nil {
-		return nil, fmt.Errorf("Mooring %s: %w", name, err)
+		return nil, fmt.Errorf("read Mooring %s: %w", name, err)
 	}
 	m.Default()
 	return m, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -69,20 +72,17 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 		return withHint(fmt.Errorf("sync Mooring %s: it is suspended, so the agent does nothing with it", full),
 			"mooring resume %s -n %s", m.Name, m.Namespace)
 	}
-	annotations := map[string]string{v1alpha1.ReconcileAnnotation: time.Now().UTC().Format(time.RFC3339Nano)}
+	var confirmed string
 	if o.confirm != "" {
-		if annotations[v1alpha1.ConfirmAnnotation], err = expandRevision(o.confirm, m); err != nil {
+		if confirmed, err = expandRevision(o.confirm, m); err != nil {
 			return err
 		}
 	}
-	patch := client.MergeFrom(m.DeepCopy())
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, annotations[v1alpha1.ReconcileAnnotation])
-	if o.confirm != "" {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, annotations[v1alpha1.ConfirmAnnotation])
-		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: confirmed %s\n", full, annotations[v1alpha1.ConfirmAnnotation])
+	if err := cluster.ask(ctx, m, confirmed); err != nil {
+		return err
 	}
-	if err := cluster.Patch(ctx, m, patch, fieldManager); err != nil {
-		return fmt.Errorf("annotate Mooring %s: %w", full, err)
+	if confirmed != "" {
+		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: confirmed %s\n", full, confirmed)
 	}
 	if o.noWait {
 		_, err := fmt.Fprintf(c.out, "Mooring %s: asked for a pass\n", full)
@@ -94,6 +94,19 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 		return err
 	}
 	return c.reportPass(done)
+}
+
+// ask annotates a Mooring so that the agent makes a pass over it; an empty confirmed lets nothing through.
+func (c *cluster) ask(ctx context.Context, m *v1alpha1.Mooring, confirmed string) error {
+	patch := client.MergeFrom(m.DeepCopy())
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
+	if confirmed != "" {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, confirmed)
+	}
+	if err := c.Patch(ctx, m, patch, fieldManager); err != nil {
+		return fmt.Errorf("annotate Mooring %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
 }
 
 // reportPass prints how the pass ended and answers with the exit code for it.
@@ -112,26 +125,41 @@ func (c *cli) reportPass(m *v1alpha1.Mooring) error {
 
 // waitForPass watches a Mooring until the agent answered the annotation that m carries.
 func (c *cluster) waitForPass(ctx context.Context, m *v1alpha1.Mooring, patience time.Duration) (*v1alpha1.Mooring, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTimeout)
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	asked := m.Annotations[v1alpha1.ReconcileAnnotation]
 	for {
-		done, err := c.watchForPass(ctx, m, asked)
-		if done != nil || err != nil && ctx.Err() == nil {
+		done, err := c.watchForPass(limited, m, asked)
+		if done != nil || err != nil && hopeless(err) {
 			return done, err
 		}
-		switch {
-		case errors.Is(context.Cause(ctx), errTimeout):
-			return nil, withHint(fmt.Errorf("wait for Mooring %s/%s: no answer from the agent within %s", m.Namespace, m.Name, patience),
+		// The API server ends every watch after some minutes, and may itself be restarted: the next watch starts at the
+		// state that there is then.
+		select {
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			why := ""
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				why = fmt.Sprintf(" (%v)", err)
+			}
+			return nil, withHint(fmt.Errorf("wait for Mooring %s/%s: no answer from the agent within %s%s", m.Namespace, m.Name, patience, why),
 				"is the agent running? kubectl get deployments -A | grep mooring; a long pass may need a longer --timeout")
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
+		case <-time.After(rewatch):
 		}
-		// The API server ends every watch after some minutes; that is no error. The next one starts at the present state.
 	}
 }
 
-var errTimeout = errors.New("timeout")
+// rewatch is the pause between two watches, so that one that ends at once does not make a storm.
+const rewatch = 500 * time.Millisecond
+
+var errDeleted = errors.New("it was deleted meanwhile")
+
+// hopeless is an error that another watch cannot mend.
+func hopeless(err error) bool {
+	return errors.Is(err, errDeleted) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err)
+}
 
 // watchForPass is one watch. It gives nil when the watch ended before the pass did.
 func (c *cluster) watchForPass(ctx context.Context, m *v1alpha1.Mooring, asked string) (*v1alpha1.Mooring, error) {
@@ -144,14 +172,13 @@ func (c *cluster) watchForPass(ctx context.Context, m *v1alpha1.Mooring, asked s
 	for event := range watcher.ResultChan() {
 		got, ok := event.Object.(*v1alpha1.Mooring)
 		switch {
-		case !ok: // an error of the watch itself, such as "too old": a new watch mends it
+		case !ok: // an error of the watch itself, such as "too old"
 			return nil, nil
-		case event.Type == "DELETED" || got.UID != m.UID:
-			return nil, fmt.Errorf("wait for Mooring %s/%s: it was deleted meanwhile", m.Namespace, m.Name)
-		case got.Annotations[v1alpha1.ReconcileAnnotation] != asked:
-			// Somebody else asked after us. A pass that answers them answers us as well.
-			asked = got.Annotations[v1alpha1.ReconcileAnnotation]
+		case event.Type == watch.Deleted || got.UID != m.UID:
+			return nil, fmt.Errorf("wait for Mooring %s/%s: %w", m.Namespace, m.Name, errDeleted)
 		}
+		// Somebody else may have asked after us. A pass that answers them answers us as well.
+		asked = cmp.Or(got.Annotations[v1alpha1.ReconcileAnnotation], asked)
 		ready := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionReady)
 		if got.Status.LastHandledReconcileAt == asked && ready != nil && ready.Status != metav1.ConditionUnknown {
 			return got, nil
