@@ -3,8 +3,10 @@ package render
 import (
 	"context"
 	"fmt"
+	"math"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/semaphore"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
@@ -97,7 +100,10 @@ func (v *vetter) run() (objects []Object, err error) {
 	} else {
 		openapi.Schema() // loads it, so that builds side by side only read it
 	}
-	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{v.tree, v}, outside(v.root))
+	// No plugins, no files from outside of the folders of kustomizations. The order does not matter, because the Set has its own.
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified
+	m, err := krusty.MakeKustomizer(options).Run(&kustFS{v.tree, v}, outside(v.root))
 	if v.tree.broken != nil {
 		return nil, v.tree.broken
 	}
@@ -131,15 +137,13 @@ func (v *vetter) results(m resmap.ResMap) ([]Object, error) {
 	return objects, bad.join()
 }
 
-// result makes one object, and takes out of it what only a build knows.
+// result makes one object, and takes out where it comes from, unless the kustomization wants that to be there.
 func (v *vetter) result(r *resource.Resource) (Object, error) {
-	from, err := r.GetOrigin()
-	if err != nil {
-		return Object{}, fmt.Errorf("read the origin of %s: %w", r.CurId(), err)
-	}
-	at := v.origin(r, from)
-	if err := r.SetOrigin(nil); err != nil {
-		return Object{}, fmt.Errorf("remove the origin of %s: %w", r.CurId(), err)
+	at := v.origin(r)
+	if !slices.Contains(v.read[v.root].BuildMetadata, types.OriginAnnotations) {
+		if err := r.SetOrigin(nil); err != nil {
+			return Object{}, fmt.Errorf("remove the origin of %s: %w", r.CurId(), err)
+		}
 	}
 	j, err := r.MarshalJSON()
 	if err != nil {
@@ -152,41 +156,69 @@ func (v *vetter) result(r *resource.Resource) (Object, error) {
 	return o, nil
 }
 
-// origin says where an object comes from. What a generator made comes from the kustomization that has the generator.
-func (v *vetter) origin(r *resource.Resource, from *resource.Origin) Origin {
-	if from == nil {
+// origin says where an object comes from. What a generator made comes from the kustomization that has the generator. A patch may write
+// anything into the annotation, so it counts only when it names a file that was read.
+func (v *vetter) origin(r *resource.Resource) Origin {
+	from, err := r.GetOrigin()
+	if err != nil || from == nil {
 		return Origin{}
 	}
+	name := from.Path
 	if from.ConfiguredIn != "" {
-		return Origin{File: path.Join(v.root, from.ConfiguredIn)}
+		name = from.ConfiguredIn
 	}
-	at := Origin{File: path.Join(v.root, from.Path)}
-	if real, err := v.tree.resolve(at.File); err == nil {
+	real, err := v.tree.resolve(path.Join(v.root, name))
+	if err != nil || v.tree.files[real] == nil {
+		return Origin{}
+	}
+	at := Origin{File: real}
+	if from.ConfiguredIn == "" {
 		at.Line = lineOf(v.sources[real], r.GetKind(), r.GetName())
 	}
 	return at
 }
 
-// lineOf finds the object that became the one with this kind and name. Its name may have got a prefix and a suffix.
+// lineOf finds the object that became the one with this kind and name. Its name may have got prefixes and suffixes, mostly with a
+// dash between, and namePrefix and nameSuffix of several kustomizations may have added some. 0 when it is not certain.
 func lineOf(sources []source, kind, name string) int {
-	var same, similar []source
+	best, line, tie := 0, 0, false
 	for _, s := range sources {
-		switch {
-		case s.kind != kind:
-		case s.name == name:
-			same = append(same, s)
-		case strings.Contains(name, s.name):
-			similar = append(similar, s)
+		if s.kind != kind {
+			continue
+		}
+		switch n := likeness(name, s.name); {
+		case n > best:
+			best, line, tie = n, s.at.Line, false
+		case n == best:
+			tie = true
 		}
 	}
 	switch {
-	case len(same) > 0:
-		return same[0].at.Line
-	case len(similar) == 1:
-		return similar[0].at.Line
+	case best == math.MaxInt:
+		return line // two of one name differ in their namespaces; the first is near enough
+	case best > 0 && !tie:
+		return line
 	case len(sources) == 1:
 		return sources[0].at.Line
 	default:
 		return 0
 	}
+}
+
+// likeness says how well a name may have come from another one.
+func likeness(name, from string) int {
+	if name == from {
+		return math.MaxInt
+	}
+	before, after, ok := strings.Cut(name, from)
+	if !ok {
+		return 0
+	}
+	n := 1 + len(from)
+	for _, whole := range []bool{before == "" || strings.HasSuffix(before, "-"), after == "" || strings.HasPrefix(after, "-")} {
+		if whole {
+			n += 1000
+		}
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Error is one fault in a repository that its author can mend.
@@ -74,7 +75,7 @@ type faults struct {
 }
 
 func (f *faults) add(err error) {
-	if err == nil {
+	if err == nil || slices.ContainsFunc(f.list, func(e error) bool { return e.Error() == err.Error() }) {
 		return
 	}
 	if len(f.list) < maxFaults {

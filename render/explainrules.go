@@ -61,7 +61,7 @@ func patchRules(on onText) []explainRule {
 			}
 			return x.patch(is, x.similar(i, m[2]), "there is no object %s to patch", i)
 		}),
-		on(`(?s)((?:\w+ operation does not apply|error in \w+ for path|testing path)\b.*?(/[^:\s']*).*)`, func(x *explainer, m []string) error {
+		on(`(?s)((?:\w+ operation does not apply|error in \w+ for path|testing (?:path|value))\b.*?(/[^:\s']*).*)`, func(x *explainer, m []string) error {
 			has := func(text string, _ []document) bool { return strings.Contains(text, m[2]) }
 			return x.patch(has, "", "the JSON patch does not fit: %s", brief(m[1]))
 		}),

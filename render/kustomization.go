@@ -129,7 +129,7 @@ func (k *kustomization) unmarshalError(err error) error {
 			hint = "quote it if it is text"
 		}
 		types := map[string]string{"object": "a mapping", "array": "a list", "bool": "a boolean", "number": "a number", "string": "a string"}
-		return fault(k.file, k.line(steps[0], ""), hint, "%w", &told{fmt.Sprintf("%s, or something in it, cannot be %s", m[2], types[m[1]]), err})
+		return fault(k.file, k.lineOfType(steps, m[1]), hint, "%w", &told{fmt.Sprintf("%s, or something in it, cannot be %s", m[2], types[m[1]]), err})
 	}
 	return k.doc.syntax(k.file, errors.New(strings.TrimPrefix(err.Error(), "invalid Kustomization: ")))
 }
@@ -146,10 +146,28 @@ func (k *kustomization) line(name, value string) int {
 		}
 		return k.doc.line(key)
 	}
-	if n := findKey(k.doc.root, name); n != nil {
+	if n := findKey(k.doc.root, name, func(*yaml.Node) bool { return true }); n != nil {
 		return k.doc.line(n)
 	}
 	return 0
+}
+
+// lineOfType finds the line of the first key with the last of some names that has a value of a JSON type.
+func (k *kustomization) lineOfType(steps []string, typ string) int {
+	is := func(n *yaml.Node) bool {
+		switch tag := n.ShortTag(); typ {
+		case "number":
+			return tag == yaml.NodeTagInt || tag == yaml.NodeTagFloat
+		case "bool":
+			return tag == yaml.NodeTagBool
+		default:
+			return true
+		}
+	}
+	if n := findKey(k.doc.root, steps[len(steps)-1], is); n != nil {
+		return k.doc.line(n)
+	}
+	return k.line(steps[0], "")
 }
 
 // findScalar finds the first scalar that is value or, for the files of a generator, ends in =value.
@@ -165,16 +183,16 @@ func findScalar(n *yaml.Node, value string) *yaml.Node {
 	return nil
 }
 
-// findKey finds the first key of that name at any depth.
-func findKey(n *yaml.Node, name string) *yaml.Node {
+// findKey finds the first key of that name, at any depth, whose value suits.
+func findKey(n *yaml.Node, name string, suits func(*yaml.Node) bool) *yaml.Node {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if c.Value == name {
+			if c.Value == name && suits(n.Content[i+1]) {
 				return c
 			}
 			continue
 		}
-		if found := findKey(c, name); found != nil {
+		if found := findKey(c, name, suits); found != nil {
 			return found
 		}
 	}

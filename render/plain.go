@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -39,7 +40,7 @@ func (w *plainWalk) folder(dir string, parents []string) error {
 	if k, err := w.tree.kustomizationIn(dir); err != nil {
 		return err
 	} else if k != "" && len(parents) > 0 {
-		w.faults.add(fault(k, 0, "name the folders that are meant under resources of a kustomization.yaml in "+parents[0],
+		w.faults.add(fault(k, 0, "make it the path, or name the folders that are meant under resources of a kustomization.yaml in "+parents[0],
 			"a folder of plain YAML has a kustomization below it"))
 		return nil
 	}
@@ -64,6 +65,9 @@ func (w *plainWalk) entry(name string, parents []string) error {
 	if err != nil {
 		if w.tree.broken != nil {
 			return err
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("leads to nothing")
 		}
 		w.faults.add(fault(name, 0, "", "the symbolic link %w", err))
 		return nil

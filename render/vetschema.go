@@ -43,8 +43,8 @@ func visitRefs(v any, visit func(string)) {
 		if ref, ok := v["$ref"].(string); ok {
 			visit(ref)
 		}
-		for _, e := range v {
-			visitRefs(e, visit)
+		for _, key := range sortedKeys(v) {
+			visitRefs(v[key], visit)
 		}
 	case []any:
 		for _, e := range v {
@@ -81,18 +81,19 @@ func definitionLoops(f *file) error {
 	}
 	if err := yaml.Unmarshal(f.content, &defs); err != nil {
 		return fault(f.path, 0, "crds names files of OpenAPI definitions; name a CustomResourceDefinition itself under resources",
-			"the definitions of custom resources cannot be read: %w", err)
+			"%w", &told{"the definitions of custom resources cannot be read", err})
 	}
 	uses := map[string][]string{}
-	for name, d := range defs {
-		for _, p := range d.Schema.Properties {
-			if p.Ref != "" {
-				uses[refName(name)] = append(uses[refName(name)], refName(p.Ref))
+	for _, name := range sortedKeys(defs) {
+		properties := defs[name].Schema.Properties
+		for _, p := range sortedKeys(properties) {
+			if ref := properties[p].Ref; ref != "" {
+				uses[refName(name)] = append(uses[refName(name)], refName(ref))
 			}
 		}
 	}
 	paths := map[string]int{}
-	for name := range uses {
+	for _, name := range sortedKeys(uses) {
 		if err := countPaths(uses, paths, name); err != nil {
 			return fault(f.path, 0, "", "%w", err)
 		}
