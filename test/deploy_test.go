@@ -1,9 +1,11 @@
 package test_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +133,31 @@ func TestDeploymentIsLockedDown(t *testing.T) {
 	for _, v := range pod.Volumes {
 		if v.EmptyDir == nil || v.EmptyDir.SizeLimit == nil {
 			t.Errorf("volume %s is not an emptyDir with a limit", v.Name)
+		}
+	}
+}
+
+// The image is built for what the Deployment asks of it.
+func TestDockerfileFitsTheDeployment(t *testing.T) {
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(root(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	dockerfile := read("Dockerfile")
+	user := deployed[appsv1.Deployment](t, "Deployment")[0].Spec.Template.Spec.SecurityContext.RunAsUser
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))
+	if user == nil || version == nil {
+		t.Fatal("no user in the Deployment, or no version in go.mod")
+	}
+	for _, want := range []string{
+		"ARG BUILDER=golang:" + version[1] + "\n", "ARG BASE=", "FROM ${BUILDER} ", "FROM ${BASE}\n",
+		"CGO_ENABLED=0 go build", fmt.Sprintf("USER %d:%d\n", *user, *user), "/etc/ssl/certs/ca-certificates.crt",
+	} {
+		if !strings.Contains(dockerfile, want) {
+			t.Errorf("Dockerfile has no %q", want)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +145,60 @@ func text(format string) string {
 		return "aGVsbG8="
 	default:
 		return "1m30s"
+	}
+}
+
+// TestWrongValuesAreFound puts values of wrong types and sizes into every field of the definitions. Each must be found by strict
+// reading: were the library the first to notice, the finding would be MOOR001, without a field and with all faults but
+// one left out.
+func TestWrongValuesAreFound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2)) // the same values each time
+	wrong := []any{
+		nil, "", "x", "7", "true", int64(0), int64(-1), int64(math.MaxUint32 + 1), int64(math.MaxInt64), 1.5, 1e300, true,
+		[]any{}, []any{nil}, []any{"x"}, map[string]any{}, map[string]any{"x": "y"}, map[string]any{"seconds": int64(1)},
+	}
+	for _, crd := range istioCRDs(t) {
+		v := crd.Spec.Versions[0]
+		spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+		var set render.Set
+		for i, value := range samples(&spec) {
+			for range 3 {
+				o := object(crd.Spec.Group+"/"+v.Name, crd.Spec.Names.Kind, fmt.Sprintf("n%d", i), replaceOne(rng, value, wrong))
+				set.Objects = append(set.Objects, o)
+			}
+		}
+		found, err := check.Check(t.Context(), &set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.Code == "MOOR001" {
+				t.Error(f)
+			}
+		}
+	}
+}
+
+// replaceOne gives a copy in which one value, at any depth, is another.
+func replaceOne(rng *rand.Rand, v any, others []any) any {
+	if rng.IntN(4) == 0 {
+		return others[rng.IntN(len(others))]
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		m := maps.Clone(v)
+		for k := range m { // samples have one field at each level
+			m[k] = replaceOne(rng, m[k], others)
+		}
+		return m
+	case []any:
+		list := slices.Clone(v)
+		for i := range list {
+			list[i] = replaceOne(rng, list[i], others)
+		}
+		return list
+	default:
+		return others[rng.IntN(len(others))]
 	}
 }
 

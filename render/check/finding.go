@@ -57,15 +57,20 @@ func (f Finding) String() string {
 	if o := f.Origin.String(); o != "" {
 		b.WriteString(o + ": ")
 	}
-	b.WriteString(strings.ToLower(string(f.Level)) + " " + f.Code + " " + f.Object.String() + ": ")
-	if f.Field != "" {
-		b.WriteString(f.Field + ": ")
-	}
-	b.WriteString(f.Message)
-	if f.Mend != "" {
-		b.WriteString("; " + f.Mend)
-	}
+	b.WriteString(strings.ToLower(string(f.Level)) + " " + f.Code + " " + f.Object.String() + ": " + f.Text())
 	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Text is the fault and its mend alone, without code, object and place: "spec.http[0].weighting: unknown field; did you mean weight?"
+func (f Finding) Text() string {
+	text := f.Message
+	if f.Field != "" {
+		text = f.Field + ": " + text
+	}
+	if f.Mend != "" {
+		text += "; " + f.Mend
+	}
+	return text
 }
 
 // Blocks says whether a finding forbids that the set is applied.
