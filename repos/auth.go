@@ -24,7 +24,21 @@ type Remote struct {
 
 // Auth is how to get in. The zero value is anonymous. However it is printed, it shows no secret.
 type Auth struct {
-	s *secrets // behind a pointer, so that not even %+v of an enclosing struct prints what is in it
+	sealed *sealed
+}
+
+// sealed hides secrets behind a function, which package fmt cannot look into: not even for an Auth in an unexported
+// field, whose String it may not call.
+type sealed struct {
+	open func() *secrets
+}
+
+// secrets are nil for the zero Auth.
+func (a Auth) secrets() *secrets {
+	if a.sealed == nil {
+		return nil
+	}
+	return a.sealed.open()
 }
 
 type secrets struct {
@@ -64,7 +78,7 @@ func AuthFromSecret(data map[string][]byte) (Auth, error) {
 			return Auth{}, err
 		}
 	}
-	return Auth{s}, nil
+	return Auth{&sealed{open: func() *secrets { return s }}}, nil
 }
 
 // line is a value without the line end that editors and --from-file leave behind.
@@ -183,7 +197,7 @@ func (s *secrets) checkPasswords(map[string][]byte) error {
 
 // fits tells whether the credentials can be used with a URL, and refuses to send a secret in the clear.
 func (a Auth) fits(e endpoint) error {
-	s := a.s
+	s := a.secrets()
 	switch {
 	case e.scheme == "ssh" && (s == nil || s.signer == nil):
 		return failf(KindCredentials, "name a Secret with the keys identity and known_hosts", "ssh needs a private key and known hosts")
@@ -199,25 +213,27 @@ func (a Auth) fits(e endpoint) error {
 
 // sendsSecret tells whether HTTP requests carry a password or token.
 func (a Auth) sendsSecret() bool {
-	return a.s != nil && (a.s.username != "" || a.s.bearer != "")
+	s := a.secrets()
+	return s != nil && (s.username != "" || s.bearer != "")
 }
 
 func (a Auth) apply(r *http.Request) {
-	switch {
-	case a.s == nil:
-	case a.s.bearer != "":
-		r.Header.Set("Authorization", "Bearer "+a.s.bearer)
-	case a.s.username != "":
-		r.SetBasicAuth(a.s.username, a.s.password)
+	switch s := a.secrets(); {
+	case s == nil:
+	case s.bearer != "":
+		r.Header.Set("Authorization", "Bearer "+s.bearer)
+	case s.username != "":
+		r.SetBasicAuth(s.username, s.password)
 	}
 }
 
 // scrub takes our own secrets out of a text that came from a server, which may repeat what it was given.
 func (a Auth) scrub(text string) string {
-	if a.s == nil {
+	s := a.secrets()
+	if s == nil {
 		return clean(text)
 	}
-	for _, secret := range []string{a.s.password, a.s.bearer} {
+	for _, secret := range []string{s.password, s.bearer} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
@@ -227,7 +243,8 @@ func (a Auth) scrub(text string) string {
 
 // String tells the sort of credentials and nothing of their content.
 func (a Auth) String() string {
-	if a.s == nil {
+	s := a.secrets()
+	if s == nil {
 		return "anonymous"
 	}
 	var parts []string
@@ -235,11 +252,11 @@ func (a Auth) String() string {
 		has  bool
 		name string
 	}{
-		{a.s.username != "", "basic"},
-		{a.s.bearer != "", "bearer"},
-		{a.s.signer != nil, "ssh key"},
-		{a.s.clientCert != nil, "client certificate"},
-		{a.s.roots != nil, "own authority"},
+		{s.username != "", "basic"},
+		{s.bearer != "", "bearer"},
+		{s.signer != nil, "ssh key"},
+		{s.clientCert != nil, "client certificate"},
+		{s.roots != nil, "own authority"},
 	} {
 		if p.has {
 			parts = append(parts, p.name)
@@ -261,8 +278,8 @@ func storeKey(e endpoint, a Auth) string {
 	for _, part := range []string{e.scheme, e.user, e.host, e.port, e.path} {
 		h.Write([]byte(part + "\x00"))
 	}
-	if a.s != nil {
-		h.Write(a.s.digest[:])
+	if s := a.secrets(); s != nil {
+		h.Write(s.digest[:])
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,6 +165,10 @@ func deepen(adv *packp.AdvRefs, rev Revision, depth int) plan {
 
 // fetchOnce holds one conversation and, if the commit is complete afterwards, marks it so.
 func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, makePlan func(*packp.AdvRefs) plan) error {
+	older, err := m.openBases(bases)
+	if err != nil {
+		return err
+	}
 	s, err := m.transport.open(ctx)
 	if err != nil {
 		return err
@@ -193,11 +198,11 @@ func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, make
 	if err != nil {
 		return err
 	}
-	received, err := receivePack(ctx, m.packDir(), answer, m.opts.Limits)
+	received, err := receivePack(ctx, m.packDir(), answer, older, m.opts.Limits)
 	if err != nil {
 		return err
 	}
-	err = m.complete(rev.Commit, received, bases, p.blobLimit)
+	err = m.complete(rev.Commit, received, older, max(p.blobLimit, blobLimitOf(bases)))
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if p.deepening && answer.shallow {
 			return errTooShallow
@@ -213,34 +218,50 @@ func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, make
 	return err
 }
 
-// complete checks that everything of a commit is in the new pack and those of the bases, and marks the commit.
-func (m *remote) complete(c Commit, received *pack, bases []base, blobLimit int64) error {
+// openBases opens the packs that a fetch builds on.
+func (m *remote) openBases(bases []base) (objects, error) {
+	if len(bases) == 0 {
+		return objects{}, nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.packs[received.name] = weak.Make(received)
-	all := objects{packs: []*pack{received}}
-	k := mark{BlobLimit: blobLimit}
-	if names := packsOf(bases); len(names) > 0 {
-		older, err := m.openAll(names)
-		if err != nil {
-			m.discard()
-			return failf(KindProtocol, "", "open what this builds on: %w", err) // so that the whole is fetched
-		}
-		all.packs = append(all.packs, older.packs...)
-		for _, b := range bases {
-			k.BlobLimit = max(k.BlobLimit, b.mark.BlobLimit)
-		}
+	older, err := m.openAll(packsOf(bases))
+	if err != nil {
+		m.discard()
+		return objects{}, failf(KindProtocol, "", "open what this builds on: %w", err) // so that the whole is fetched
 	}
+	return older, nil
+}
+
+func blobLimitOf(bases []base) int64 {
+	var limit int64
+	for _, b := range bases {
+		limit = max(limit, b.mark.BlobLimit)
+	}
+	return limit
+}
+
+// complete checks that everything of a commit is in the new pack and the older ones, and marks the commit.
+func (m *remote) complete(c Commit, received *pack, older objects, blobLimit int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, err := stampOf(filepath.Join(m.packDir(), received.name+".pack")); err == nil {
+		m.packs[received.name], m.checked[received.name] = weak.Make(received), at
+	}
+	all := objects{packs: append([]*pack{received}, older.packs...)}
 	info, err := readCommit(all, c)
 	if err != nil {
 		return err
 	}
-	w := walker{objects: all, limit: m.opts.Limits.TreeEntries, filtered: k.BlobLimit > 0, counts: map[plumbing.Hash]int{}}
+	k := mark{BlobLimit: blobLimit}
+	w := walker{objects: all, limit: m.opts.Limits.TreeEntries, filtered: blobLimit > 0, counts: map[plumbing.Hash]int{}}
 	if k.Entries, err = w.count(info.tree, 0); err != nil {
 		return err
 	}
 	for _, p := range all.packs {
-		k.Packs = append(k.Packs, p.name)
+		if !slices.Contains(k.Packs, p.name) {
+			k.Packs = append(k.Packs, p.name)
+		}
 	}
 	if err := writeFile(m.markFile(c), func(w io.Writer) error { return json.NewEncoder(w).Encode(k) }); err != nil {
 		return storeTrouble(err)

@@ -28,7 +28,7 @@ type httpTransport struct {
 
 func newHTTPTransport(e endpoint, auth Auth) *httpTransport {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s := auth.s; s != nil {
+	if s := auth.secrets(); s != nil {
 		config.RootCAs = s.roots
 		if s.clientCert != nil {
 			config.Certificates = []tls.Certificate{*s.clientCert}
@@ -151,7 +151,7 @@ func sendError(err error) error {
 	if isTLS(err) {
 		return failf(KindTLS, "if the server has a private authority, put its certificate into the Secret as ca.crt", "%w", err)
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return failf(KindTLS, "use http:// if the server has no TLS", "the server does not speak TLS")
 	}
 	return failf(KindUnavailable, "check that the host is right and can be reached from here", "%w", err)
@@ -176,7 +176,7 @@ func (s *httpSession) statusError(res *http.Response) error {
 		status = fmt.Errorf("%w: %s", status, said)
 	}
 	switch code := res.StatusCode; {
-	case code == http.StatusUnauthorized && s.auth.s == nil:
+	case code == http.StatusUnauthorized && s.auth.secrets() == nil:
 		return fail(KindAuth, status, "name a Secret with username and password, or bearerToken")
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fail(KindAuth, status, authHint)

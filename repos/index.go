@@ -23,14 +23,16 @@ const (
 )
 
 // indexPack reads a pack from its beginning, checks every object and the checksum, and returns the index. Unlike the
-// library's parser it streams whole objects instead of holding them, stays within limits and can be cancelled.
-func indexPack(ctx context.Context, f *os.File, limits Limits) (*idxfile.MemoryIndex, error) {
+// library's parser it streams whole objects instead of holding them, stays within limits and can be cancelled. A pack
+// with deltas on objects that are not in it but among older is made to stand alone.
+func indexPack(ctx context.Context, f *os.File, older objects, limits Limits) (*idxfile.MemoryIndex, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read pack: %w", err)
 	}
 	x := &indexer{
 		ctx:      ctx,
 		limits:   limits,
+		thin:     thinPack{file: f, older: older},
 		scan:     packfile.NewScanner(f),
 		byOffset: map[int64][]int{},
 		byHash:   map[plumbing.Hash][]int{},
@@ -38,6 +40,12 @@ func indexPack(ctx context.Context, f *os.File, limits Limits) (*idxfile.MemoryI
 	checksum, err := x.scanAll()
 	if err == nil {
 		err = x.resolveAll()
+	}
+	if err == nil {
+		err = x.complete()
+	}
+	if err == nil && x.thin.added > 0 {
+		checksum, err = x.thin.seal(uint32(len(x.objects) + x.thin.added))
 	}
 	switch {
 	case err == nil:
@@ -57,6 +65,7 @@ func indexPack(ctx context.Context, f *os.File, limits Limits) (*idxfile.MemoryI
 type indexer struct {
 	ctx      context.Context //nolint:containedctx // lives as long as the call of indexPack
 	limits   Limits
+	thin     thinPack
 	scan     *packfile.Scanner
 	out      idxfile.Writer
 	objects  []packed
@@ -161,9 +170,6 @@ func (x *indexer) resolveAll() error {
 		if err := x.resolve(o, o.kind, content, 0); err != nil {
 			return err
 		}
-	}
-	if x.deltas != 0 {
-		return fmt.Errorf("%d deltas without their base", x.deltas)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5/plumbing"
@@ -23,7 +23,6 @@ import (
 // file closes when nobody holds the pack any more.
 type pack struct {
 	name  string
-	bytes int64 // of the file
 	index *idxfile.MemoryIndex
 
 	mu   sync.Mutex // the library reads packs by seeking
@@ -41,22 +40,30 @@ var _ billy.File = lockless{}
 // deltaCache is the memory in which one pack keeps bases of deltas.
 const deltaCache = 4 * cache.MiByte
 
-func newPack(name string, f *os.File, index *idxfile.MemoryIndex) (*pack, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	p := &pack{name: name, bytes: info.Size(), index: index}
+func newPack(name string, f *os.File, index *idxfile.MemoryIndex) *pack {
+	p := &pack{name: name, index: index}
 	// Without a file system the library returns objects in memory, which do not open the file again by its name.
 	p.file = packfile.NewPackfileWithCache(index, nil, lockless{f}, cache.NewObjectLRU(deltaCache), 0)
-	return p, nil
+	return p
 }
 
-// openPack opens a pack of the store and checks it and its index from end to end.
-func openPack(dir, name string) (*pack, error) {
-	if name != filepath.Base(name) || !strings.HasPrefix(name, "pack-") {
-		return nil, fmt.Errorf("%q is no name of a pack", name)
+// stamp tells a file that was checked from one that was changed since.
+type stamp struct {
+	bytes int64
+	at    time.Time
+}
+
+func stampOf(name string) (stamp, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return stamp{}, err
 	}
+	return stamp{info.Size(), info.ModTime()}, nil
+}
+
+// openPack opens a pack of the store and checks it and its index from end to end; not the pack itself when it was
+// checked before.
+func openPack(dir, name string, checked bool) (*pack, error) {
 	idx, err := os.Open(filepath.Join(dir, name+".idx"))
 	if err != nil {
 		return nil, err
@@ -70,10 +77,12 @@ func openPack(dir, name string) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := verifyChecksum(f, index.PackfileChecksum[:]); err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), f.Close())
+	if !checked {
+		if err := verifyChecksum(f, index.PackfileChecksum[:]); err != nil {
+			return nil, errors.Join(fmt.Errorf("read %s: %w", name, err), f.Close())
+		}
 	}
-	return newPack(name, f, index)
+	return newPack(name, f, index), nil
 }
 
 // verifyChecksum compares the file's content with the checksum at its end and with what the index says.
@@ -98,7 +107,7 @@ func verifyChecksum(f *os.File, want []byte) error {
 
 // receivePack writes a pack into the folder and indexes it. It is there as a whole or not at all, under a name made of
 // its checksum.
-func receivePack(ctx context.Context, dir string, r io.Reader, limits Limits) (_ *pack, err error) {
+func receivePack(ctx context.Context, dir string, r io.Reader, older objects, limits Limits) (_ *pack, err error) {
 	f, err := os.CreateTemp(dir, "incoming-*")
 	if err != nil {
 		return nil, storeTrouble(err)
@@ -116,7 +125,7 @@ func receivePack(ctx context.Context, dir string, r io.Reader, limits Limits) (_
 	if n > limits.TotalBytes {
 		return nil, failf(KindLimit, limitHint, "the server sends more than %s", size(limits.TotalBytes))
 	}
-	index, err := indexPack(ctx, f, limits)
+	index, err := indexPack(ctx, f, older, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +139,7 @@ func receivePack(ctx context.Context, dir string, r io.Reader, limits Limits) (_
 	if err := os.Rename(f.Name(), filepath.Join(dir, name+".pack")); err != nil {
 		return nil, storeTrouble(err)
 	}
-	return newPack(name, f, index)
+	return newPack(name, f, index), nil
 }
 
 // diskWriter gives errors of our own disk their kind, so that they are not taken for the server's.
@@ -202,35 +211,41 @@ func (o objects) size(h plumbing.Hash) (int64, error) {
 	return p.file.GetSizeByOffset(offset)
 }
 
-// read an object of at most limit bytes. The caller may change what is returned.
+// read an object of one kind and at most limit bytes. The caller may change what is returned.
 func (o objects) read(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([]byte, error) {
+	got, content, err := o.readAny(h, limit)
+	if err == nil && got != kind {
+		return nil, fmt.Errorf("%s is a %s, not a %s", h, got, kind)
+	}
+	return content, err
+}
+
+// readAny reads an object of any kind and at most limit bytes.
+func (o objects) readAny(h plumbing.Hash, limit int64) (plumbing.ObjectType, []byte, error) {
 	p, offset := o.find(h)
 	if p == nil {
-		return nil, plumbing.ErrObjectNotFound
+		return 0, nil, plumbing.ErrObjectNotFound
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, err := p.file.GetSizeByOffset(offset)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if n > limit {
-		return nil, &tooLargeError{n, limit}
+		return 0, nil, &tooLargeError{n, limit}
 	}
 	object, err := p.file.GetByOffset(offset)
 	if err != nil {
-		return nil, err
-	}
-	if object.Type() != kind {
-		return nil, fmt.Errorf("%s is a %s, not a %s", h, object.Type(), kind)
+		return 0, nil, err
 	}
 	r, err := object.Reader()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	content := make([]byte, n)
 	_, err = io.ReadFull(r, content)
-	return content, errors.Join(err, r.Close())
+	return object.Type(), content, errors.Join(err, r.Close())
 }
 
 type tooLargeError struct{ size, limit int64 }

@@ -45,12 +45,14 @@ type remote struct {
 
 	mu    sync.Mutex // guards the folder and packs; never held while waiting for a server
 	packs map[string]weak.Pointer[pack]
+	// checked are the packs whose every byte this process has seen to be right.
+	checked map[string]stamp
 }
 
 func newRemote(dir string, at endpoint, auth Auth, opts Options) *remote {
 	m := &remote{
 		dir: dir, url: at.String(), auth: auth, opts: opts,
-		listing: newGate(), fetching: newGate(), packs: map[string]weak.Pointer[pack]{},
+		listing: newGate(), fetching: newGate(), packs: map[string]weak.Pointer[pack]{}, checked: map[string]stamp{},
 	}
 	switch at.scheme {
 	case "ssh":
@@ -222,21 +224,19 @@ func (m *remote) openAll(names []string) (objects, error) {
 		return o, errors.New("no packs")
 	}
 	for _, name := range names {
-		p := m.packs[name].Value()
-		if p != nil {
-			info, err := os.Stat(filepath.Join(m.packDir(), name+".pack"))
-			if err != nil {
+		if name != filepath.Base(name) || !strings.HasPrefix(name, "pack-") {
+			return o, fmt.Errorf("%q is no name of a pack", name)
+		}
+		now, err := stampOf(filepath.Join(m.packDir(), name+".pack"))
+		if err != nil {
+			return o, err
+		}
+		p, checked := m.packs[name].Value(), m.checked[name] == now
+		if p == nil || !checked {
+			if p, err = openPack(m.packDir(), name, checked); err != nil {
 				return o, err
 			}
-			if info.Size() != p.bytes {
-				return o, fmt.Errorf("%s has changed its size", name)
-			}
-		} else {
-			var err error
-			if p, err = openPack(m.packDir(), name); err != nil {
-				return o, err
-			}
-			m.packs[name] = weak.Make(p)
+			m.packs[name], m.checked[name] = weak.Make(p), now
 		}
 		o.packs = append(o.packs, p)
 	}
@@ -246,6 +246,7 @@ func (m *remote) openAll(names []string) (objects, error) {
 // discard empties the store. Snapshots that are open keep their files. The caller holds the lock.
 func (m *remote) discard() {
 	clear(m.packs)
+	clear(m.checked)
 	for _, dir := range []string{m.commitDir(), m.packDir()} { // marks first, so that none outlives its packs
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -309,6 +310,7 @@ func (m *remote) prune() {
 			if stray && err == nil && time.Since(info.ModTime()) > keepStray {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 				delete(m.packs, name)
+				delete(m.checked, name)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ type sshTransport struct {
 // open connects and starts the command. Every byte goes through a connection that is closed when ctx ends, so nothing
 // that the server does, or does not do, can hold us longer.
 func (t *sshTransport) open(ctx context.Context) (session, error) {
-	algorithms := t.auth.s.hosts.algorithms(t.at.addr())
+	algorithms := t.auth.secrets().hosts.algorithms(t.at.addr())
 	client, release, err := t.dial(ctx, algorithms)
 	if err != nil {
 		return nil, err
@@ -52,13 +52,20 @@ func (t *sshTransport) dial(ctx context.Context, algorithms []string) (_ *ssh.Cl
 		_ = conn.Close()
 	}
 	var hostKey error
+	asked := algorithms
+	if len(asked) == 0 {
+		asked = []string{
+			ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+			ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+		}
+	}
 	config := &ssh.ClientConfig{
 		User:              cmp.Or(t.at.user, "git"),
-		Auth:              []ssh.AuthMethod{ssh.PublicKeys(t.auth.s.signer)},
-		HostKeyAlgorithms: algorithms,
+		Auth:              []ssh.AuthMethod{ssh.PublicKeys(t.auth.secrets().signer)},
+		HostKeyAlgorithms: asked,
 		ClientVersion:     "SSH-2.0-mooring",
 		HostKeyCallback: func(addr string, remote net.Addr, key ssh.PublicKey) error {
-			hostKey = t.auth.s.hosts.verify(addr, remote, key)
+			hostKey = t.auth.secrets().hosts.verify(addr, remote, key)
 			return hostKey
 		},
 	}
@@ -75,7 +82,7 @@ func (t *sshTransport) dial(ctx context.Context, algorithms []string) (_ *ssh.Cl
 		return nil, nil, t.otherKeys(ctx, negotiation)
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return nil, nil, failf(KindAuth, "add the public half of the Secret's identity to the repository as a deploy key; it is "+
-			fingerprint(t.auth.s.signer.PublicKey()), "the server does not accept the key for user %s", config.User)
+			fingerprint(t.auth.secrets().signer.PublicKey()), "the server does not accept the key for user %s", config.User)
 	}
 	return nil, nil, failf(KindUnavailable, "check that an ssh server listens on this port", "%s", t.auth.scrub(err.Error()))
 }

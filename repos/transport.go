@@ -80,6 +80,11 @@ func (w want) encode(caps *capability.List) ([]byte, error) {
 			return nil, fmt.Errorf("write request: %w", err)
 		}
 	}
+	if len(w.have) > 0 && caps.Supports(capability.ThinPack) { // or the server does not consider what we have
+		if err := req.Capabilities.Set(capability.ThinPack); err != nil {
+			return nil, fmt.Errorf("write request: %w", err)
+		}
+	}
 	req.Wants = append(req.Wants, w.objects...)
 	if w.depth > 0 {
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {

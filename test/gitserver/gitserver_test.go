@@ -140,7 +140,7 @@ func TestSSHServesTheHolderOfTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := cmd.Output()
 	if ctx.Err() == nil || len(out) != 20 {
 		t.Errorf("stalled session: %d bytes, %v; want 20 and no end before the deadline", len(out), err)
@@ -157,7 +157,7 @@ func TestFaults(t *testing.T) {
 		if err := s.Inject(f); err != nil {
 			t.Fatal(err)
 		}
-		defer s.Heal()
+		defer func() { _ = s.Heal() }()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			return 0, "", err
 		}
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }()
 		body, err := io.ReadAll(res.Body)
 		return res.StatusCode, string(body) + res.Header.Get("Location") + res.Header.Get("Retry-After"), err
 	}
@@ -196,7 +196,7 @@ func TestBlackholeSaysNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}

@@ -201,6 +201,11 @@ func (r *Repo) Git(ctx context.Context, args ...string) (string, error) {
 	return r.run(ctx, nil, args...)
 }
 
+// GitInput is Git with something on standard input.
+func (r *Repo) GitInput(ctx context.Context, input string, args ...string) (string, error) {
+	return r.run(ctx, bytes.NewBufferString(input), args...)
+}
+
 func (r *Repo) run(ctx context.Context, in *bytes.Buffer, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = r.Dir

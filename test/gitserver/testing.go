@@ -132,6 +132,14 @@ func (r *TestRepo) Git(args ...string) string {
 	return out
 }
 
+// GitInput is Git with something on standard input.
+func (r *TestRepo) GitInput(input string, args ...string) string {
+	r.t.Helper()
+	out, err := r.Repo.GitInput(r.t.Context(), input, args...)
+	r.must(err)
+	return out
+}
+
 func (r *TestRepo) must(err error) {
 	r.t.Helper()
 	if err != nil {
