@@ -21,6 +21,9 @@ func Message(out Outcome) string {
 	case v1alpha1.ReasonSuspended:
 		return "suspended: nothing is fetched, applied or corrected until spec.suspend is false (mooring resume)"
 	case v1alpha1.ReasonApplied:
+		if out.Result.Objects == 1 {
+			return fmt.Sprintf("%s is in force: 1 object", out.Applied)
+		}
 		return fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
 	case v1alpha1.ReasonProgressing:
 		return fmt.Sprintf("%s is applied; waiting for %s", out.Applied, unhealthy(out.Result.Unhealthy()))
@@ -56,7 +59,7 @@ func failure(out Outcome) string {
 func blocking(all []check.Finding) string {
 	var errs []string
 	for _, f := range all {
-		if f.Level == check.Error {
+		if f.Level.AtLeast(check.Error) {
 			errs = append(errs, f.String())
 		}
 	}
@@ -137,7 +140,7 @@ func hint(err error) string {
 // sentence ends with a full stop.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
-	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
 		return s
 	}
 	return s + "."
