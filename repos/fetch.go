@@ -32,6 +32,9 @@ type base struct {
 // fetch brings a commit into the store. It tries, in this order: what is new since the commits that are here; the whole
 // commit; and, from servers that hand out only what a ref points at, the history down to it.
 func (m *remote) fetch(ctx context.Context, rev Revision) error {
+	if err := m.makeFolders(); err != nil { // whatever cleans up temporary files may have been here
+		return storeTrouble(err)
+	}
 	bases := m.bases()
 	if len(bases) > 0 {
 		err := m.fetchOnce(ctx, rev, bases, func(adv *packp.AdvRefs) plan { return direct(adv, rev, bases) })

@@ -30,19 +30,18 @@ func indexPack(ctx context.Context, f *os.File, older objects, limits Limits) (*
 		return nil, fmt.Errorf("read pack: %w", err)
 	}
 	x := &indexer{
-		ctx:      ctx,
 		limits:   limits,
 		thin:     thinPack{file: f, older: older},
 		scan:     packfile.NewScanner(f),
 		byOffset: map[int64][]int{},
 		byHash:   map[plumbing.Hash][]int{},
 	}
-	checksum, err := x.scanAll()
+	checksum, err := x.scanAll(ctx)
 	if err == nil {
-		err = x.resolveAll()
+		err = x.resolveAll(ctx)
 	}
 	if err == nil {
-		err = x.complete()
+		err = x.complete(ctx)
 	}
 	if err == nil && x.thin.added > 0 {
 		checksum, err = x.thin.seal(uint32(len(x.objects) + x.thin.added))
@@ -63,7 +62,6 @@ func indexPack(ctx context.Context, f *os.File, older objects, limits Limits) (*
 }
 
 type indexer struct {
-	ctx      context.Context //nolint:containedctx // lives as long as the call of indexPack
 	limits   Limits
 	thin     thinPack
 	scan     *packfile.Scanner
@@ -86,7 +84,7 @@ type packed struct {
 }
 
 // scanAll goes through the pack once, in order.
-func (x *indexer) scanAll() (plumbing.Hash, error) {
+func (x *indexer) scanAll(ctx context.Context) (plumbing.Hash, error) {
 	_, count, err := x.scan.Header()
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -97,15 +95,15 @@ func (x *indexer) scanAll() (plumbing.Hash, error) {
 		return plumbing.ZeroHash, failf(KindLimit, limitHint, "the pack has %d objects, more than %d", count, limit)
 	}
 	for range count {
-		if err := x.scanObject(); err != nil {
+		if err := x.scanObject(ctx); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
 	return x.scan.Checksum()
 }
 
-func (x *indexer) scanObject() error {
-	if err := x.ctx.Err(); err != nil {
+func (x *indexer) scanObject(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	h, err := x.scan.NextObjectHeader()
@@ -154,7 +152,7 @@ func (x *indexer) count(n int64) error {
 }
 
 // resolveAll finds the ids of the deltas, chain by chain.
-func (x *indexer) resolveAll() error {
+func (x *indexer) resolveAll(ctx context.Context) error {
 	for i := range x.objects {
 		o := x.objects[i]
 		if o.hash.IsZero() || (len(x.byOffset[o.offset]) == 0 && len(x.byHash[o.hash]) == 0) {
@@ -167,7 +165,7 @@ func (x *indexer) resolveAll() error {
 		if err != nil {
 			return err
 		}
-		if err := x.resolve(o, o.kind, content, 0); err != nil {
+		if err := x.resolve(ctx, o, o.kind, content, 0); err != nil {
 			return err
 		}
 	}
@@ -175,7 +173,7 @@ func (x *indexer) resolveAll() error {
 }
 
 // resolve goes down from an object, whose id is known, to all that are deltas on it.
-func (x *indexer) resolve(base packed, kind plumbing.ObjectType, content []byte, depth int) error {
+func (x *indexer) resolve(ctx context.Context, base packed, kind plumbing.ObjectType, content []byte, depth int) error {
 	if depth > maxDeltaDepth {
 		return failf(KindLimit, limitHint, "the pack has a chain of more than %d deltas", maxDeltaDepth)
 	}
@@ -189,7 +187,7 @@ func (x *indexer) resolve(base packed, kind plumbing.ObjectType, content []byte,
 	children = append(children, x.byHash[base.hash]...)
 	delete(x.byHash, base.hash) // an object that is there twice resolves its deltas once
 	for _, i := range children {
-		if err := x.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		o := x.objects[i]
@@ -204,7 +202,7 @@ func (x *indexer) resolve(base packed, kind plumbing.ObjectType, content []byte,
 		o.hash = plumbing.ComputeHash(kind, target)
 		x.out.Add(o.hash, uint64(o.offset), o.crc)
 		x.deltas--
-		if err := x.resolve(o, kind, target, depth+1); err != nil {
+		if err := x.resolve(ctx, o, kind, target, depth+1); err != nil {
 			return err
 		}
 	}

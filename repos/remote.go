@@ -75,10 +75,8 @@ func (m *remote) prepare() error {
 	if err := os.Chtimes(filepath.Join(m.dir, usedFile), now, now); err == nil {
 		return nil
 	}
-	for _, dir := range []string{m.packDir(), m.commitDir(), filepath.Join(m.dir, "refs")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := m.makeFolders(); err != nil {
+		return err
 	}
 	for _, f := range [][2]string{
 		{"HEAD", "ref: refs/heads/none\n"},
@@ -90,6 +88,15 @@ func (m *remote) prepare() error {
 			_, err := io.WriteString(w, f[1])
 			return err
 		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *remote) makeFolders() error {
+	for _, dir := range []string{m.packDir(), m.commitDir(), filepath.Join(m.dir, "refs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}

@@ -99,3 +99,34 @@ func TestSSHKnownHosts(t *testing.T) {
 		t.Errorf("%d sessions, want one for each of the 9 that believe the host", got)
 	}
 }
+
+// A certificate of an authority in known_hosts is believed, for the hosts that it names.
+func TestSSHCertificates(t *testing.T) {
+	s := gitserver.SSH(t, gitserver.SSHOptions{HostKeys: []string{"ecdsa"}, Certificates: true})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
+	authority := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostAuthority())))
+	at := knownhosts.Normalize(s.Addr())
+	other := gitserver.SSH(t, gitserver.SSHOptions{Certificates: true})
+	foreign := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(other.HostAuthority())))
+	for _, c := range []struct {
+		name, hosts string
+		kind        repos.Kind
+	}{
+		{"authority", "@cert-authority " + at + " " + authority, ""},
+		{"authority for all", "@cert-authority [127.0.0.*]:" + s.Addr()[10:] + " " + authority, ""},
+		{"another authority", "@cert-authority " + at + " " + foreign, repos.KindHostKey},
+		{"authority of another host", "@cert-authority other.example.com " + authority, repos.KindHostKey},
+		{"revoked authority", "@cert-authority " + at + " " + authority + "\n@revoked * " + authority, repos.KindHostKey},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, _ := open(t, repos.Options{})
+			a := auth(t, map[string]string{"identity": string(s.Identity()), "known_hosts": c.hosts + "\n"})
+			_, err := store.Resolve(t.Context(), repos.Remote{URL: repo.URL, Auth: a}, main)
+			if c.kind != "" {
+				wantKind(t, err, c.kind)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package repos
 
 import (
 	"compress/zlib"
+	"context"
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
@@ -24,7 +25,7 @@ type thinPack struct {
 }
 
 // complete adds the bases that are missing and resolves the deltas on them.
-func (x *indexer) complete() error {
+func (x *indexer) complete(ctx context.Context) error {
 	for len(x.byHash) > 0 {
 		progress := false
 		for _, h := range slices.SortedFunc(maps.Keys(x.byHash), compareHashes) {
@@ -38,7 +39,7 @@ func (x *indexer) complete() error {
 			}
 			o.hash, progress = h, true
 			x.out.Add(h, uint64(o.offset), o.crc)
-			if err := x.resolve(o, kind, content, 0); err != nil {
+			if err := x.resolve(ctx, o, kind, content, 0); err != nil {
 				return err
 			}
 		}
@@ -104,7 +105,7 @@ func (t *thinPack) seal(count uint32) (plumbing.Hash, error) {
 	if _, err := t.file.WriteAt(binary.BigEndian.AppendUint32(nil, count), 8); err != nil {
 		return sum, storeTrouble(err)
 	}
-	h := sha1.New() //nolint:gosec // the format's own checksum
+	h := sha1.New() // the format's own checksum
 	if _, err := io.Copy(h, io.NewSectionReader(t.file, 0, t.end)); err != nil {
 		return sum, storeTrouble(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -131,20 +132,37 @@ func TestSSHServesTheHolderOfTheKey(t *testing.T) {
 	if err := s.Inject(gitserver.Fault{Stall: true, StallAfter: 20}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "ssh", "-F", "none", "-o", "UserKnownHostsFile="+filepath.Join(dir, "known"),
+	cmd := exec.CommandContext(t.Context(), "ssh", "-F", "none", "-o", "UserKnownHostsFile="+filepath.Join(dir, "known"),
 		"-i", filepath.Join(dir, "id"), "-p", s.Addr()[strings.LastIndex(s.Addr(), ":")+1:],
 		strings.TrimPrefix(strings.Split(repo.URL, ":")[1], "//"), "git-upload-pack '"+repo.Dir+"'")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = in.Close() }()
-	out, err := cmd.Output()
-	if ctx.Err() == nil || len(out) != 20 {
-		t.Errorf("stalled session: %d bytes, %v; want 20 and no end before the deadline", len(out), err)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 20)); err != nil {
+		t.Fatalf("stalled session: %v before 20 bytes", err)
+	}
+	more := make(chan error, 1)
+	go func() {
+		n, err := out.Read(make([]byte, 1))
+		more <- fmt.Errorf("%d bytes, %w", n, err)
+	}()
+	select {
+	case err := <-more:
+		t.Errorf("stalled session goes on: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := errors.Join(in.Close(), cmd.Process.Kill()); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait()
 }
 
 func TestFaults(t *testing.T) {

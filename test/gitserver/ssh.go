@@ -23,6 +23,8 @@ type SSHOptions struct {
 	HostKeys []string
 	// Passphrase encrypts the client's private key.
 	Passphrase string
+	// Certificates for the host keys, signed by Server.HostAuthority.
+	Certificates bool
 }
 
 // StartSSH runs sshd on a free loopback port until Close is called or ctx ends.
@@ -182,6 +184,9 @@ func (k *sshKeys) writeConfig(path, sshd string, port int) error {
 	}
 	for _, file := range k.hostKeyFiles {
 		lines = append(lines, "HostKey "+file)
+		if k.authority != nil {
+			lines = append(lines, "HostCertificate "+certificateOf(file))
+		}
 	}
 	write := func(lines []string) error {
 		return os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)

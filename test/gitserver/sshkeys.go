@@ -26,6 +26,7 @@ type sshKeys struct {
 	identity     []byte
 	hostKeys     []ssh.PublicKey
 	hostKeyFiles []string
+	authority    ssh.Signer // of the hosts; nil without certificates
 	authorized   string
 	command      string
 }
@@ -78,16 +79,21 @@ func newSSHKeys(dir string, opts SSHOptions) (*sshKeys, error) {
 		{k.command, fmt.Appendf(nil, forcedCommand, dir), 0o755},
 		{filepath.Join(dir, "hook"), fmt.Appendf(nil, packHook, dir), 0o755},
 	}
+	if opts.Certificates {
+		if k.authority, err = newSigner(); err != nil {
+			return nil, err
+		}
+	}
 	types := opts.HostKeys
 	if len(types) == 0 {
 		types = []string{"ed25519"}
 	}
 	for _, kind := range types {
-		file, err := k.addHostKey(kind)
+		added, err := k.addHostKey(kind)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		files = append(files, added...)
 	}
 	for _, f := range files {
 		if err := os.WriteFile(f.path, f.content, f.mode); err != nil {
@@ -103,23 +109,59 @@ type keyFile struct {
 	mode    os.FileMode
 }
 
-func (k *sshKeys) addHostKey(kind string) (keyFile, error) {
+func (k *sshKeys) addHostKey(kind string) ([]keyFile, error) {
 	key, err := newKey(kind)
 	if err != nil {
-		return keyFile{}, err
+		return nil, err
 	}
 	public, err := ssh.NewPublicKey(key.Public())
 	if err != nil {
-		return keyFile{}, fmt.Errorf("make host key: %w", err)
+		return nil, fmt.Errorf("make host key: %w", err)
 	}
 	content, err := marshalKey(key, "")
 	if err != nil {
-		return keyFile{}, err
+		return nil, err
 	}
 	file := filepath.Join(k.dir, "host_"+kind)
 	k.hostKeys = append(k.hostKeys, public)
 	k.hostKeyFiles = append(k.hostKeyFiles, file)
-	return keyFile{file, content, 0o600}, nil
+	files := []keyFile{{file, content, 0o600}}
+	if k.authority == nil {
+		return files, nil
+	}
+	cert := &ssh.Certificate{
+		Key:             public,
+		CertType:        ssh.HostCert,
+		KeyId:           "gitserver",
+		ValidPrincipals: []string{"127.0.0.1"},
+		ValidBefore:     ssh.CertTimeInfinity,
+	}
+	if err := cert.SignCert(rand.Reader, k.authority); err != nil {
+		return nil, fmt.Errorf("certify host key: %w", err)
+	}
+	return append(files, keyFile{certificateOf(file), ssh.MarshalAuthorizedKey(cert), 0o600}), nil
+}
+
+func certificateOf(keyFile string) string { return keyFile + "-cert.pub" }
+
+func newSigner() (ssh.Signer, error) {
+	key, err := newKey("ed25519")
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("make ssh key: %w", err)
+	}
+	return signer, nil
+}
+
+// HostAuthority is the key that signed the host keys of a server with SSHOptions.Certificates; nil for others.
+func (s *Server) HostAuthority() ssh.PublicKey {
+	if s.keys == nil || s.keys.authority == nil {
+		return nil
+	}
+	return s.keys.authority.PublicKey()
 }
 
 func newKey(kind string) (crypto.Signer, error) {
