@@ -3,19 +3,11 @@ package render
 import (
 	"context"
 	"fmt"
-	"math"
-	"path"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"golang.org/x/sync/semaphore"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
-	"sigs.k8s.io/kustomize/api/resource"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
@@ -82,7 +74,7 @@ func (v *vetter) build(ctx context.Context) ([]Object, error) {
 	}
 }
 
-// run is one build by kustomize.
+// run is one build by kustomize, or two where one would not do: see notesShow.
 func (v *vetter) run() (objects []Object, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,22 +87,36 @@ func (v *vetter) run() (objects []Object, err error) {
 	}()
 	guardLog()
 	if v.ownRules {
-		openapi.ResetOpenAPI()
 		defer openapi.ResetOpenAPI()
 	} else {
 		openapi.Schema() // loads it, so that builds side by side only read it
 	}
-	// No plugins, no files from outside of the folders of kustomizations. The order does not matter, because the Set has its own.
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionUnspecified
-	m, err := krusty.MakeKustomizer(options).Run(&kustFS{v.tree, v}, outside(v.root))
-	if v.tree.broken != nil {
+	noted, err := v.krusty(true)
+	if v.tree.broken == nil && v.notesShow() {
+		var m resmap.ResMap
+		if m, err = v.krusty(false); err == nil {
+			return v.results(m, noted)
+		}
+	}
+	switch {
+	case v.tree.broken != nil:
 		return nil, v.tree.broken
-	}
-	if err != nil {
+	case err != nil:
 		return nil, explain(v, err)
+	default:
+		return v.results(noted, noted)
 	}
-	return v.results(m)
+}
+
+// krusty runs kustomize. With notes, every object has an annotation with where it comes from.
+func (v *vetter) krusty(notes bool) (resmap.ResMap, error) {
+	if v.ownRules {
+		openapi.ResetOpenAPI()
+	}
+	v.notes = notes
+	// The default is no plugins, no files from outside of the folders of kustomizations, and no sorting, which takes kustomize a fifth of
+	// its time and which we do ourselves.
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{v.tree, v}, outside(v.root))
 }
 
 // Panic is a panic of a library that was made an error. It is found with errors.As; its stack is for logs.
@@ -121,104 +127,3 @@ type Panic struct {
 
 // Error says what the panic said.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
-
-// results makes kustomize's resources our objects.
-func (v *vetter) results(m resmap.ResMap) ([]Object, error) {
-	if m.Size() > v.tree.limits.Objects {
-		return nil, tooMany(v.tree.limits.Objects)
-	}
-	var bad faults
-	objects := make([]Object, 0, m.Size())
-	for _, r := range m.Resources() {
-		o, err := v.result(r)
-		bad.add(err)
-		objects = append(objects, o)
-	}
-	return objects, bad.join()
-}
-
-// result makes one object, and takes out where it comes from, unless the kustomization wants that to be there.
-func (v *vetter) result(r *resource.Resource) (Object, error) {
-	at := v.origin(r)
-	if !slices.Contains(v.read[v.root].BuildMetadata, types.OriginAnnotations) {
-		if err := r.SetOrigin(nil); err != nil {
-			return Object{}, fmt.Errorf("remove the origin of %s: %w", r.CurId(), err)
-		}
-	}
-	j, err := r.MarshalJSON()
-	if err != nil {
-		return Object{}, fault(at.File, at.Line, "", "%w", &told{fmt.Sprintf("%s %s cannot be written as JSON", r.GetKind(), r.GetName()), err})
-	}
-	o := Object{Unstructured: &unstructured.Unstructured{}, Origin: at}
-	if err := utiljson.Unmarshal(j, &o.Object); err != nil {
-		return Object{}, fault(at.File, at.Line, "", "%s %s cannot be read as JSON: %w", r.GetKind(), r.GetName(), err)
-	}
-	return o, nil
-}
-
-// origin says where an object comes from. What a generator made comes from the kustomization that has the generator. A patch may write
-// anything into the annotation, so it counts only when it names a file that was read.
-func (v *vetter) origin(r *resource.Resource) Origin {
-	from, err := r.GetOrigin()
-	if err != nil || from == nil {
-		return Origin{}
-	}
-	name := from.Path
-	if from.ConfiguredIn != "" {
-		name = from.ConfiguredIn
-	}
-	real, err := v.tree.resolve(path.Join(v.root, name))
-	if err != nil || v.tree.files[real] == nil {
-		return Origin{}
-	}
-	at := Origin{File: real}
-	if from.ConfiguredIn == "" {
-		at.Line = lineOf(v.sources[real], r.GetKind(), r.GetName())
-	}
-	return at
-}
-
-// lineOf finds the object that became the one with this kind and name. Its name may have got prefixes and suffixes, mostly with a
-// dash between, and namePrefix and nameSuffix of several kustomizations may have added some. 0 when it is not certain.
-func lineOf(sources []source, kind, name string) int {
-	best, line, tie := 0, 0, false
-	for _, s := range sources {
-		if s.kind != kind {
-			continue
-		}
-		switch n := likeness(name, s.name); {
-		case n > best:
-			best, line, tie = n, s.at.Line, false
-		case n == best:
-			tie = true
-		}
-	}
-	switch {
-	case best == math.MaxInt:
-		return line // two of one name differ in their namespaces; the first is near enough
-	case best > 0 && !tie:
-		return line
-	case len(sources) == 1:
-		return sources[0].at.Line
-	default:
-		return 0
-	}
-}
-
-// likeness says how well a name may have come from another one.
-func likeness(name, from string) int {
-	if name == from {
-		return math.MaxInt
-	}
-	before, after, ok := strings.Cut(name, from)
-	if !ok {
-		return 0
-	}
-	n := 1 + len(from)
-	for _, whole := range []bool{before == "" || strings.HasSuffix(before, "-"), after == "" || strings.HasPrefix(after, "-")} {
-		if whole {
-			n += 1000
-		}
-	}
-	return n
-}

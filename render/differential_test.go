@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -33,7 +34,12 @@ func inMemory(t testing.TB, repo fs.FS) (_ filesys.FileSystem, ok bool) {
 }
 
 // direct is what kustomize makes of a repository without us.
-func direct(t testing.TB, memory filesys.FileSystem, dir string) ([]*unstructured.Unstructured, error) {
+func direct(t testing.TB, memory filesys.FileSystem, dir string) (_ []*unstructured.Unstructured, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
 	openapi.ResetOpenAPI()
 	defer openapi.ResetOpenAPI()
 	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, path.Join("/repo", dir))
@@ -107,5 +113,64 @@ func TestSameAsKustomize(t *testing.T) {
 	}
 	if compared < 20 {
 		t.Errorf("only %d archives were compared", compared)
+	}
+}
+
+// TestOriginsDoNotShow has what would come out otherwise, or fail otherwise, in objects that carry one annotation more while they are built.
+func TestOriginsDoNotShow(t *testing.T) {
+	object := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: c, image: i}]}}}\n"
+	annotated := strings.Replace(object, "name: a}", "name: a, annotations: {mine: x}}", 1)
+	patch := func(ops string) string {
+		return "resources: [a.yaml]\npatches:\n- target: {kind: Deployment}\n  patch: |-\n    - " + ops + "\n"
+	}
+	tests := map[string][2]string{
+		"add one to none":         {patch("{op: add, path: /metadata/annotations/x, value: y}"), object},
+		"add one":                 {patch("{op: add, path: /metadata/annotations/x, value: y}"), annotated},
+		"add all":                 {patch("{op: add, path: /metadata/annotations, value: {x: y}}"), object},
+		"test all":                {patch("{op: test, path: /metadata/annotations, value: {mine: x}}"), annotated},
+		"test metadata":           {patch("{op: test, path: /metadata, value: {name: a}}"), object},
+		"remove all from none":    {patch("{op: remove, path: /metadata/annotations}"), object},
+		"remove all":              {patch("{op: remove, path: /metadata/annotations}"), annotated},
+		"copy all":                {patch("{op: copy, from: /metadata/annotations, path: /spec/template/metadata}"), annotated},
+		"copy metadata":           {patch("{op: copy, from: /metadata, path: /spec/template/metadata}"), annotated},
+		"copy the whole":          {patch("{op: copy, from: '', path: /spec/x}"), annotated},
+		"replace with merge":      {"resources: [a.yaml]\npatches:\n- patch: |-\n    {apiVersion: apps/v1, kind: Deployment, metadata: {name: a, annotations: {$patch: replace, x: y}}}\n", annotated},
+		"delete with merge":       {"resources: [a.yaml]\npatches:\n- patch: |-\n    {apiVersion: apps/v1, kind: Deployment, metadata: {name: a, annotations: null}}\n", annotated},
+		"replacement from all":    {"resources: [a.yaml]\nreplacements:\n- source: {kind: Deployment, fieldPath: metadata.annotations}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.x], options: {create: true}}]\n", annotated},
+		"replacement from meta":   {"resources: [a.yaml]\nreplacements:\n- source: {kind: Deployment, fieldPath: metadata}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.x], options: {create: true}}]\n", annotated},
+		"replacement into one":    {"resources: [a.yaml]\nreplacements:\n- source: {kind: Deployment}\n  targets: [{select: {kind: Deployment}, fieldPaths: [metadata.annotations.x]}]\n", object},
+		"labels only where":       {"resources: [a.yaml]\nlabels:\n- pairs: {x: y}\n  fields: [{path: metadata/annotations}]\n", object},
+		"empty annotations":       {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: {}}", 1)},
+		"null annotations":        {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: }", 1)},
+		"annotations of numbers":  {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: {a: 1, b: true, c: 1.50, d: null, e: 2024-01-01}}", 1)},
+		"list of annotations":     {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: [a]}", 1)},
+		"origin of the user":      {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: {config.kubernetes.io/origin: mine}}", 1)},
+		"origin of a patch":       {"resources: [a.yaml]\npatches:\n- patch: |-\n    {apiVersion: apps/v1, kind: Deployment, metadata: {name: a, annotations: {config.kubernetes.io/origin: 'path: /etc/passwd'}}}\n", object},
+		"hash of other kinds":     {"resources: [a.yaml]\n", strings.Replace(object, "name: a}", "name: a, annotations: {internal.config.kubernetes.io/needsHashSuffix: enabled}}", 1)},
+		"hash through a patch":    {"resources: [a.yaml]\npatches:\n- patch: |-\n    {apiVersion: apps/v1, kind: Deployment, metadata: {name: a, annotations: {internal.config.kubernetes.io/needsHashSuffix: enabled}}}\n", object},
+		"selected by annotations": {"resources: [a.yaml]\npatches:\n- target: {annotationSelector: '!mine'}\n  patch: |-\n    - {op: add, path: /spec/x, value: y}\n", annotated},
+		"metadata the user wants": {"buildMetadata: [originAnnotations, transformerAnnotations]\nresources: [a.yaml]\nnamePrefix: p-\n", annotated},
+		"transformations only":    {"buildMetadata: [transformerAnnotations]\nresources: [a.yaml]\nnamePrefix: p-\n", annotated},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			repo := files("kustomization.yaml", test[0], "a.yaml", test[1])
+			memory, _ := inMemory(t, repo)
+			want, wantErr := direct(t, memory, ".")
+			set, err := new(render.Renderer).Render(t.Context(), repo, ".")
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("kustomize: %v\nours: %v", wantErr, err)
+			}
+			if err != nil {
+				return
+			}
+			var got []*unstructured.Unstructured
+			for _, o := range set.Objects {
+				got = append(got, o.Unstructured)
+			}
+			if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
+				t.Errorf("-kustomize +ours:\n%s", diff)
+			}
+		})
 	}
 }

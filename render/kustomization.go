@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-	jsonyaml "sigs.k8s.io/yaml"
 )
 
 // isKustomization says whether a file has a name that kustomize takes for that of a kustomization.
@@ -197,30 +195,4 @@ func findKey(n *yaml.Node, name string, suits func(*yaml.Node) bool) *yaml.Node 
 		}
 	}
 	return nil
-}
-
-// withOrigins gives the root kustomization with kustomize's origin annotations asked for, which go down to all bases. It is written as
-// JSON, which is what kustomize makes of it first in any case, so nothing else changes.
-func withOrigins(k *kustomization, content []byte) ([]byte, error) {
-	if slices.Contains(k.BuildMetadata, types.OriginAnnotations) {
-		return content, nil
-	}
-	j, err := jsonyaml.YAMLToJSON(content)
-	if err != nil {
-		return nil, k.doc.syntax(k.file, err)
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(j, &fields); err != nil {
-		return nil, k.doc.syntax(k.file, err)
-	}
-	for name := range fields {
-		if strings.EqualFold(name, "buildMetadata") {
-			delete(fields, name)
-		}
-	}
-	want := append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
-	if fields["buildMetadata"], err = json.Marshal(want); err != nil {
-		return nil, err
-	}
-	return json.Marshal(fields)
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Renderer renders folders. The zero value is ready to use, with the default limits. It may be used by many goroutines.
@@ -125,8 +127,12 @@ func wellFormed(o Object) error {
 	if kind == "" {
 		return at("", "the object has no kind")
 	}
-	if v, _ := o.Object["apiVersion"].(string); v == "" {
+	version, _ := o.Object["apiVersion"].(string)
+	if version == "" {
 		return at("", "the %s has no apiVersion", kind)
+	}
+	if _, err := schema.ParseGroupVersion(version); err != nil {
+		return at("write group/version, or v1 for the core group", "the apiVersion %q of the %s is none", version, kind)
 	}
 	meta, _ := o.Object["metadata"].(map[string]any)
 	for _, key := range []string{"name", "namespace"} {

@@ -76,6 +76,14 @@ func flatten(all []source, name string, d document, n *yaml.Node, in string) ([]
 		return flattenList(all, name, d, items, s.kind)
 	}
 	meta := field(n, "metadata")
+	for _, m := range []struct {
+		name string
+		node *yaml.Node
+	}{{"metadata", meta}, {"metadata.labels", field(meta, "labels")}, {"metadata.annotations", field(meta, "annotations")}} {
+		if m.node != nil && m.node.Kind != yaml.MappingNode && m.node.ShortTag() != yaml.NodeTagNull {
+			return nil, fault(name, d.line(m.node), "", "%s of the %s is not a mapping%s", m.name, s.kind, in)
+		}
+	}
 	s.name, s.namespace = scalar(meta, "name"), scalar(meta, "namespace")
 	switch {
 	case s.name == "" && scalar(meta, "generateName") != "":

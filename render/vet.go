@@ -38,6 +38,7 @@ type vetter struct {
 	costs    map[string]cost // by folder
 	faults   faults
 	ownRules bool // a kustomization has an openapi field
+	notes    bool // kustomize is to note where objects come from
 }
 
 // use is what a file is for. A file may have several.
@@ -74,7 +75,7 @@ func (v *vetter) vet(f *file) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if dir == v.root {
+		if dir == v.root && v.notes {
 			if content, err = withOrigins(k, f.content); err != nil {
 				return nil, err
 			}
