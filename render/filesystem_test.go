@@ -174,6 +174,23 @@ func TestLinksOfARealFileSystem(t *testing.T) {
 	}
 }
 
+// TestSubmodules: what was not fetched is not left out.
+func TestSubmodules(t *testing.T) {
+	repo := files("p/a.yaml", configMap, "k/kustomization.yaml", "resources: [sub, ../k/sub]\nconfigMapGenerator: [{name: x, files: [sub]}]\n")
+	for _, name := range []string{"p/sub", "k/sub"} {
+		repo[name] = &fstest.MapFile{Mode: fs.ModeIrregular}
+	}
+	for dir, want := range map[string]string{
+		"p": "p/sub: it is neither a file nor a folder: a submodule is not fetched; copy its files here",
+		"k": "k/kustomization.yaml:1: resources: sub is neither a file nor a folder: a submodule is not fetched; copy its files here",
+	} {
+		_, err := new(render.Renderer).Render(t.Context(), repo, dir)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\n%v\nwant\n%s", dir, err, want)
+		}
+	}
+}
+
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -78,8 +78,8 @@ func (w *plainWalk) entry(name string, parents []string) error {
 		return err
 	case info.IsDir():
 		return w.folder(real, parents)
-	case info.Mode()&fs.ModeSymlink != 0:
-		w.faults.add(fault(name, 0, "", "symbolic links cannot be followed here"))
+	case irregular(info):
+		w.faults.add(fault(name, 0, "copy its files here", "it %w", errIrregular))
 		return nil
 	case !isYAML(name):
 		return nil

@@ -47,8 +47,9 @@ type tree struct {
 	files   map[string]*file
 	folders map[string][]string // listed folders and the names in them
 	misses  map[string]struct{}
-	real    map[string]string // resolved paths
-	targets map[string]string // symbolic links that were looked at, "" for what is none
+	real    map[string]string      // resolved paths
+	infos   map[string]fs.FileInfo // of names that were looked at and are no symbolic links
+	targets map[string]string      // of symbolic links that were looked at
 
 	bytes  int64
 	broken error // the first error that is not about the user's files: from then on nothing is read
@@ -66,7 +67,8 @@ func newTree(fsys fs.FS, limits Limits, stop func() error) *tree {
 	links, _ := fsys.(fs.ReadLinkFS)
 	return &tree{
 		fsys: fsys, links: links, limits: limits, stop: stop,
-		files: map[string]*file{}, folders: map[string][]string{}, misses: map[string]struct{}{}, real: map[string]string{}, targets: map[string]string{},
+		files: map[string]*file{}, folders: map[string][]string{}, misses: map[string]struct{}{}, real: map[string]string{},
+		infos: map[string]fs.FileInfo{}, targets: map[string]string{},
 	}
 }
 
@@ -80,8 +82,11 @@ func (t *tree) trouble(err error) error {
 
 // missing notes a name that is not there and returns the error for it.
 func (t *tree) missing(name string, err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = fs.ErrNotExist // a file is used as a folder
+	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
-		return t.trouble(fmt.Errorf("read %s: %w", name, err))
+		return t.trouble(fmt.Errorf("read %s: %w", name, cause(err)))
 	}
 	t.misses[name] = struct{}{}
 	return err
@@ -136,21 +141,25 @@ func (t *tree) readLink(name string) (string, bool, error) {
 	if t.links == nil {
 		return "", false, nil
 	}
+	if t.infos[name] != nil {
+		return "", false, nil
+	}
 	if target, ok := t.targets[name]; ok {
-		return target, target != "", nil
+		return target, true, nil
 	}
 	info, err := t.links.Lstat(name)
 	if err != nil {
-		return "", false, notDirectory(err)
+		return "", false, err
 	}
-	target := ""
-	if info.Mode()&fs.ModeSymlink != 0 {
-		if target, err = t.links.ReadLink(name); err != nil {
-			return "", false, err
-		}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		t.infos[name] = info
+		return "", false, nil
 	}
-	t.targets[name] = target
-	return target, target != "", nil
+	target, err := t.links.ReadLink(name)
+	if err == nil {
+		t.targets[name] = target
+	}
+	return target, true, err
 }
 
 // stat is fs.Stat for a resolved path.
@@ -158,12 +167,23 @@ func (t *tree) stat(real string) (fs.FileInfo, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	if info := t.infos[real]; info != nil {
+		return info, nil
+	}
 	info, err := fs.Stat(t.fsys, real)
 	if err != nil {
-		return nil, t.missing(real, notDirectory(err))
+		return nil, t.missing(real, err)
 	}
+	t.infos[real] = info
 	return info, nil
 }
+
+// irregular says whether there is something that cannot be read: in a Git repository that is a submodule.
+func irregular(info fs.FileInfo) bool {
+	return !info.IsDir() && !info.Mode().IsRegular()
+}
+
+var errIrregular = errors.New("is neither a file nor a folder: a submodule is not fetched")
 
 // list gives the names in a folder, sorted.
 func (t *tree) list(real string) ([]fs.DirEntry, error) {
@@ -221,24 +241,25 @@ func (t *tree) load(real string) ([]byte, error) {
 		return t.trouble(fault(real, 0, "split it, or keep large data out of the repository",
 			"the file has more than %s", size(t.limits.FileBytes)))
 	}
-	f, err := t.fsys.Open(real)
-	if err != nil {
-		return nil, t.missing(real, notDirectory(err))
-	}
-	defer f.Close() //nolint:errcheck // opened for reading only
-	info, err := f.Stat()
-	if err != nil {
-		return nil, t.trouble(fmt.Errorf("read %s: %w", real, err))
-	}
-	if info.IsDir() {
+	info, err := t.stat(real)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
 		return nil, &fs.PathError{Op: "read", Path: real, Err: fs.ErrInvalid}
-	}
-	if info.Size() > t.limits.FileBytes {
+	case irregular(info): // opening a pipe would wait for ever
+		return nil, t.trouble(fault(real, 0, "", "it %w", errIrregular))
+	case info.Size() > t.limits.FileBytes:
 		return nil, tooLarge()
 	}
+	f, err := t.fsys.Open(real)
+	if err != nil {
+		return nil, t.missing(real, err)
+	}
+	defer func() { _ = f.Close() }() // it was opened for reading only
 	content, err := io.ReadAll(io.LimitReader(f, t.limits.FileBytes+1))
 	if err != nil {
-		return nil, t.trouble(fmt.Errorf("read %s: %w", real, err))
+		return nil, t.trouble(fmt.Errorf("read %s: %w", real, cause(err)))
 	}
 	if int64(len(content)) > t.limits.FileBytes {
 		return nil, tooLarge()
@@ -275,10 +296,10 @@ func split(name string) []string {
 	return slices.DeleteFunc(strings.Split(name, "/"), func(s string) bool { return s == "" || s == "." })
 }
 
-// notDirectory makes "a file is used as a folder" what it is for us: a name that does not exist.
-func notDirectory(err error) error {
-	if errors.Is(err, syscall.ENOTDIR) {
-		return fs.ErrNotExist
+// cause takes off what a file system says of the path, which we say ourselves.
+func cause(err error) error {
+	if p, ok := err.(*fs.PathError); ok { //nolint:errorlint // only the outermost
+		return p.Err
 	}
 	return err
 }

@@ -217,6 +217,8 @@ func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 		return bad("", "%s %w", r.value, err)
 	case info.IsDir():
 		return v.referToFolder(k, dir, found{r, real, true}, bad)
+	case irregular(info):
+		return bad("copy its files here", "%s %w", r.value, errIrregular)
 	case r.as == aFolder:
 		return bad("", "%s is a file, not a folder with a kustomization", r.value)
 	case !within(real, dir):
