@@ -129,7 +129,11 @@ func (a *Applier) apply(ctx context.Context, r resource, want *unstructured.Unst
 	if dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	return a.resource(r, want.GetNamespace()).Patch(ctx, want.GetName(), types.ApplyPatchType, body, opts)
+	answer, err := a.resource(r, want.GetNamespace()).Patch(ctx, want.GetName(), types.ApplyPatchType, body, opts)
+	if err != nil {
+		return nil, discreet(r.GroupKind(), err)
+	}
+	return answer, nil
 }
 
 func (a *Applier) get(ctx context.Context, r resource, namespace, name string) (*unstructured.Unstructured, error) {

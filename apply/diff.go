@@ -25,9 +25,7 @@ func diffObjects(id render.ID, live, want *unstructured.Unstructured) []FieldDif
 	d.compare("", a, b)
 	who := ownersOf(live.Object, live.GetManagedFields())
 	for i := range d.found {
-		if d.found[i].Live != nil {
-			d.found[i].Manager = who.of(d.found[i].Path)
-		}
+		d.found[i].Manager = who.of(d.found[i].Path)
 	}
 	return mask(id, d.found)
 }

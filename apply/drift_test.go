@@ -12,12 +12,9 @@ func TestDrift(t *testing.T) {
 	f.istio()
 	f.sync(mesh)
 	for _, test := range []struct {
-		name       string
-		kind       string
-		manager    string
-		patch      string
-		want       []string
-		unlabelled bool
+		name, kind, manager, patch string
+
+		want []string
 	}{
 		{
 			name: "a value in an atomic list", kind: "virtualservice", manager: "kubectl-edit",
@@ -30,7 +27,7 @@ func TestDrift(t *testing.T) {
 		{
 			name: "an item of a named list", kind: "destinationrule", manager: "kubectl-patch",
 			patch: `{"spec":{"subsets":[{"name":"v2","labels":{"version":"v2"}}]}}`,
-			want:  []string{`/spec/subsets/0: (none) → {"labels":{"version":"v1"},"name":"v1"}`},
+			want:  []string{`/spec/subsets/0: (none) → {"labels":{"version":"v1"},"name":"v1"} (set by kubectl-patch)`},
 		},
 		{
 			name: "a field that Git does not say, by hand", kind: "virtualservice", manager: "kubectl-edit",
@@ -48,7 +45,7 @@ func TestDrift(t *testing.T) {
 			want:  []string{`/data: (none) → {"k":"one"}`},
 		},
 		{
-			name: "our label removed", kind: "configmap", manager: "kubectl-label", unlabelled: true,
+			name: "our label removed", kind: "configmap", manager: "kubectl-label",
 			patch: `{"metadata":{"labels":null}}`,
 			want:  []string{`/metadata/labels: (none) → {"applyset.kubernetes.io/part-of":"` + f.unit.ID + `"}`},
 		},

@@ -287,7 +287,6 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 		step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
 		if there {
 			step.Action = Update
-		} else {
 		}
 		return step, nil
 	}
@@ -296,7 +295,7 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 		return step, err
 	}
 	if neverReplaced(w.id.GroupKind()) || !annotated(w.form, m, ForceAnnotation, "enabled") {
-		return step, immutableError(w.id, fields, discreet(w.id, err))
+		return step, immutableError(w.id, fields, err)
 	}
 	full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
 	if err != nil {

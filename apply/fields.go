@@ -1,13 +1,11 @@
 package apply
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/fluxcd/pkg/ssa"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -16,14 +14,11 @@ import (
 
 // fieldsOf an entry. An entry that cannot be read owns nothing that we could name.
 func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
-	if entry.FieldsV1 == nil || len(entry.FieldsV1.Raw) == 0 {
+	set := fieldpath.NewSet()
+	if entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
 		return fieldpath.NewSet()
 	}
-	set, err := ssa.FieldsToSet(*entry.FieldsV1)
-	if err != nil {
-		return fieldpath.NewSet()
-	}
-	return &set
+	return set
 }
 
 // key is the path element of a list's item that is found by one of its fields.
@@ -153,11 +148,11 @@ func (o owners) of(pointer string) string {
 
 // rawFields of a set, for a managedFields entry.
 func rawFields(set *fieldpath.Set) (*metav1.FieldsV1, error) {
-	var buf bytes.Buffer
-	if err := set.ToJSONStream(&buf); err != nil {
+	raw, err := set.ToJSON()
+	if err != nil {
 		return nil, err
 	}
-	return &metav1.FieldsV1{Raw: buf.Bytes()}, nil
+	return metav1.NewFieldsV1(string(raw)), nil
 }
 
 // sameMetadata compares what an apply can change of an object's metadata, and who owns what.

@@ -92,9 +92,9 @@ func lookup(at any, path []string) any {
 }
 
 // discreet takes out of an API error about a Secret what could be a value of it. The server prints what it cannot parse.
-func discreet(id render.ID, err error) error {
+func discreet(gk schema.GroupKind, err error) error {
 	var api apierrors.APIStatus
-	if id.GroupKind() != kindSecret || !errors.As(err, &api) {
+	if gk != kindSecret || !errors.As(err, &api) {
 		return err
 	}
 	status := api.Status()

@@ -80,11 +80,9 @@ func TestImmutable(t *testing.T) {
 				}
 			}
 
-			forced := strings.Replace(changed, "namespace: $NS", "namespace: $NS\n  annotations: {mooring.dev/force: enabled}", 1)
-			if !strings.Contains(changed, "metadata:\n") {
+			forced := strings.Replace(changed, "annotations: {}", "annotations: {mooring.dev/force: enabled}", 1)
+			if forced == changed {
 				forced = strings.Replace(changed, "namespace: $NS", "namespace: $NS, annotations: {mooring.dev/force: enabled}", 1)
-			} else {
-				forced = strings.Replace(changed, "annotations: {}", "annotations: {mooring.dev/force: enabled}", 1)
 			}
 			p, r := f.sync(forced)
 			if got := p.Counts(); got.Replace != 1 || got.Changes() != 1 {

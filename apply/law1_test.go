@@ -66,7 +66,7 @@ spec:
 		_, err := f.applier.Plan(t.Context(), f.unit, f.set(oneMap), f.policy)
 		return err != nil && strings.Contains(err.Error(), group)
 	})
-	f.refuse(oneMap)
+	_ = f.refuse(oneMap)
 	f.configMap("b")
 
 	f.unit.Kinds = []schema.GroupKind{{Kind: "ConfigMap"}}
@@ -98,5 +98,5 @@ func TestLaw1NothingPlannedWhenTheServerIsAway(t *testing.T) {
 	cfg := f.cluster.Config()
 	cfg.Host = "https://127.0.0.1:1"
 	f.applier = f.newApplier(cfg)
-	f.refuse(oneMap)
+	_ = f.refuse(oneMap)
 }

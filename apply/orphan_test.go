@@ -32,7 +32,7 @@ func TestOrphan(t *testing.T) {
 	}
 	for _, entry := range after.GetManagedFields() {
 		if entry.Manager == apply.FieldManager {
-			t.Errorf("we still own %s", entry.FieldsV1.Raw)
+			t.Errorf("we still own %s", entry.FieldsV1.GetRawString())
 		}
 	}
 	if len(f.unit.Kinds) != 0 {

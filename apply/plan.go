@@ -114,7 +114,8 @@ type FieldDiff struct {
 	Path string
 	// Want and Live are the values; nil means absent.
 	Want, Live any
-	// Manager owns the live value; empty when nobody says so.
+	// Manager owns the live value, or what it lies in: FieldManager when it is a commit that changes it, somebody else when it drifted; empty when
+	// nobody says so.
 	Manager string
 }
 

@@ -96,7 +96,7 @@ func (p *planner) examineEach(ctx context.Context, all []wanted) ([]Step, []erro
 		g.Go(func() error {
 			step, err := p.examine(ctx, w)
 			if err != nil {
-				faults[i] = w.fault(discreet(w.id, err))
+				faults[i] = w.fault(err)
 				return nil
 			}
 			steps[i] = step

@@ -129,7 +129,7 @@ func (r *runner) fail(s *StepResult, state State, err error) {
 		op = "delete"
 	}
 	s.State = state
-	s.Err = &ObjectError{Op: op, ID: s.ID, Origin: s.Origin, Err: discreet(s.ID, err)}
+	s.Err = &ObjectError{Op: op, ID: s.ID, Origin: s.Origin, Err: err}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults++

@@ -132,7 +132,7 @@ func (r *runner) remove(ctx context.Context, s Step) error {
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
-			return err
+			return discreet(s.ID.GroupKind(), err)
 		}
 		m, err := r.getMeta(ctx, s.resource, s.ID.Namespace, s.ID.Name)
 		if isGone(err) || err == nil && m.UID != s.uid {
@@ -238,7 +238,7 @@ func (r *runner) patchMetadata(ctx context.Context, s Step, change func(*metav1.
 			return after.ResourceVersion, nil
 		}
 		if !apierrors.IsConflict(err) {
-			return "", err
+			return "", discreet(s.ID.GroupKind(), err)
 		}
 	}
 	return "", errMoved

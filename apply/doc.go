@@ -1,0 +1,51 @@
+// Package apply makes the difference between what Git wants and what a cluster has, first as a plan, then as a run.
+//
+// Plan looks and decides and writes nothing; Run does what the plan says and decides nothing. A plan is data: a command prints it, a window
+// holds it, a guard refuses it, a preview throws it away.
+//
+// # What is ours
+//
+// The objects of a Mooring are an ApplySet (KEP-3659). Each carries the label PartOfLabel with the set's id on the very request that
+// creates it, and the parent says of which kinds there may be objects: Unit.Record, called before the first write. So an agent that dies at any instant
+// leaves nothing that the next one would not find. Deleted is only what is ours twice: by the label, and by FieldManager among the managers that applied it. A label
+// can be copied with an object; a field manager is what the API server saw.
+//
+// # Looking
+//
+// One LIST of metadata for each kind, selected by the label, says what there is. What has the resourceVersion in which it was right, and is still
+// wanted as it was, needs no further request: at rest that LIST is all. What moved is tried: a server-side apply as a dry-run, strict and forced. The object itself is read only
+// when its metadata says that something would change, or cannot say (kinds without a generation). What does not carry the label is found by the same dry-run, which
+// answers without a resourceVersion when the object is not there: a creation costs its dry-run and its apply, and no GET.
+//
+// An answer is never made up from an error: discovery of a group, a LIST, a GET that fail mean that there is no plan (a 404 for a kind
+// means "none" only when a complete discovery says so too). A recorded kind that is not served today stays recorded.
+//
+// # Deciding
+//
+// A difference is what people write: labels, annotations, finalizers, owners and everything but metadata and status. Fields that other
+// controllers own and Git does not say are theirs. Fields that people set with kubectl and Git does not say are taken over and removed (takeover.go says why
+// and which). What istiod must write into its own webhooks is left to it (form.go). Immutable fields are an error with a hint, or a replacement where
+// ForceAnnotation asks for one and the server objects to nothing else. DriftAnnotation leaves alone what others change, until a commit changes the object, which
+// then is applied whole.
+//
+// What cannot be tried yet, because its namespace or its definition is written by the same plan, is planned untried, and the step's reason says so.
+//
+// # Running
+//
+// Waves: definitions (CRDs, namespaces) and a gate until they can be built upon, then objects in the order of kinds, admission webhooks, and the deletes in reverse order. A
+// failed object does not stop what does not depend on it; deletes begin only when all before them went well. Each write is bound to what the plan saw: a creation only
+// creates, an update meets the same UID, an adoption and a delete the same resourceVersion or the same standing. Nothing is thrown away on an error: Result
+// names what was done, what failed, what was not reached.
+//
+// # Errors
+//
+// Faults of single objects are *ObjectError, joined, each with the object, its file and line; ObjectErrors takes them apart. Other errors are about the
+// whole (the API server, a LIST, the parent) and begin with "plan NAME" or "run NAME". ErrGuarded marks a refused plan. Errors about Secrets never hold the server's words
+// where these could hold a value.
+//
+// # Why not ssa.ResourceManager
+//
+// Of fluxcd/pkg/ssa the parts are used (kinds' order, managedFields, normalisation of dry-runs), not its manager: that takes a GET which fails for "not
+// there", answers nothing about what it did before an error, takes every Invalid and Conflict for an immutable field, and needs three requests for each object of
+// each pass.
+package apply
