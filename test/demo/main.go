@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/mooring-dev/mooring/test/demo/story"
 	"github.com/mooring-dev/mooring/test/world"
 )
@@ -30,6 +33,7 @@ func main() {
 func run() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	ctrl.SetLogger(logr.Discard()) // the client of the API server would complain that there is none
 	n := newNarrator(os.Stdout, os.Getenv)
 	d := &demo{narrator: n}
 	defer func() {

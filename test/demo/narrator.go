@@ -12,10 +12,15 @@ import (
 type narrator struct {
 	out   *os.File
 	color bool
+	width int // of a line
 }
 
 func newNarrator(out *os.File, getenv func(string) string) *narrator {
-	return &narrator{out: out, color: term.IsTerminal(int(out.Fd())) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	width, _, err := term.GetSize(int(out.Fd()))
+	if err != nil || width < 60 {
+		width = 120
+	}
+	return &narrator{out: out, width: width, color: term.IsTerminal(int(out.Fd())) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
 }
 
 func (n *narrator) paint(code, text string) string {
@@ -32,14 +37,23 @@ func (n *narrator) title(text string) {
 
 // Say explains what comes next.
 func (n *narrator) Say(text string) {
-	_, _ = fmt.Fprintf(n.out, "\n%s\n", wrap(text, 100))
+	_, _ = fmt.Fprintf(n.out, "\n%s\n", wrap(text, min(n.width, 100)))
 }
 
-// Show gives a line that was typed and what it printed.
+// Show gives a line that was typed and what it printed. Long lines of the answer are broken, with what follows indented.
 func (n *narrator) Show(line, output string) {
 	_, _ = fmt.Fprintf(n.out, "\n  %s %s\n", n.paint("36", "$"), n.paint("36", line))
-	if output != "" {
-		_, _ = fmt.Fprintf(n.out, "  %s\n", strings.ReplaceAll(output, "\n", "\n  "))
+	if output == "" {
+		return
+	}
+	for line := range strings.SplitSeq(output, "\n") {
+		text := strings.TrimLeft(line, " ")
+		indent := strings.Repeat(" ", 2+len(line)-len(text))
+		if len([]rune(indent+line)) <= n.width { // as it is: the columns of a table are not to move
+			_, _ = fmt.Fprintln(n.out, strings.TrimRight(indent+text, " "))
+			continue
+		}
+		_, _ = fmt.Fprintln(n.out, indent+strings.ReplaceAll(wrap(text, n.width-len(indent)-2), "\n", "\n"+indent+"  "))
 	}
 }
 

@@ -53,13 +53,13 @@ func TestBadInput(t *testing.T) {
 			name: "missing repository", reason: v1alpha1.ReasonFetchFailed,
 			spoil: func(b *bad) { b.edit(func(m *mooring) { m.Spec.Source.URL = b.w.Git.RepoURL("nosuch.git") }) },
 			mend:  func(b *bad) { b.edit(func(m *mooring) { m.Spec.Source.URL = b.repo.URL }) },
-			says:  []string{"nosuch.git"}, hint: "spec.source.url",
+			says:  []string{"nosuch.git"}, hint: "heck the url",
 		},
 		{
 			name: "missing branch", reason: v1alpha1.ReasonFetchFailed,
 			spoil: func(b *bad) { b.repo.SetBranch("trunk", "main"); b.repo.Delete("refs/heads/main") },
 			mend:  func(b *bad) { b.edit(func(m *mooring) { m.Spec.Source.Ref.Branch = "trunk" }) },
-			says:  []string{"main", "does not exist", "trunk"}, hint: "spec.source.ref",
+			says:  []string{"main", "does not exist", "trunk"}, hint: "correct the name",
 		},
 		{
 			name: "Git server away", reason: v1alpha1.ReasonFetchFailed, remote: overHTTP,
@@ -79,7 +79,7 @@ func TestBadInput(t *testing.T) {
 				b.commit(files{"prod/a.yaml": "", "prod/b.yaml": "", "prodd/a.yaml": configMap("a", "2")})
 			},
 			mend: func(b *bad) { b.edit(at("prodd")); b.confirm() },
-			says: []string{"prod"}, hint: "spec.path",
+			says: []string{"prod"}, hint: "spelling",
 		},
 		{
 			name: "parse error", reason: v1alpha1.ReasonRenderFailed,

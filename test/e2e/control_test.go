@@ -22,10 +22,10 @@ func TestSuspendAndResume(t *testing.T) {
 	m := u.until("it is suspended", world.HasReason(v1alpha1.ReasonSuspended))
 	ready(t, m, metav1.ConditionUnknown, v1alpha1.ReasonSuspended, "mooring resume")
 	second := s.commit(some("a=2"))
-	s.tamper("b", "by hand")
+	s.tamper("b", "by-hand")
 	other := s.mooring("other", func(m *mooring) { every(time.Second)(m); m.Spec.Path = "nowhere" })
 	passes(t, w.agent, 3, other) // time goes by
-	s.want("a=1 b=by hand")
+	s.want("a=1 b=by-hand")
 	if got := scrape(t, w.agent).Get("mooring_suspended", u.series()...); got != 1 {
 		t.Errorf("mooring_suspended is %v, want 1", got)
 	}
@@ -46,7 +46,7 @@ func TestReconcileAnnotationAsksForAPassNow(t *testing.T) {
 	u.inForce(second)
 	s.want("a=2")
 
-	s.tamper("a", "by hand")
+	s.tamper("a", "by-hand")
 	s.mustShell("mooring sync prod -n NS", "Ready=True Applied", second)
 	s.want("a=2")
 	e := u.event("DriftCorrected", "ConfigMap/"+s.ns+"/a", "/data/value", "by somebody")
@@ -60,10 +60,10 @@ func TestEveryCorrectionIsTold(t *testing.T) {
 	s := newSite(t, w.World, some("a=1 b=1"))
 	u := s.mooring("prod", every(time.Second))
 	u.inForce(s.head())
-	s.tamper("a", "by hand")
+	s.tamper("a", "by-hand")
 	u.event("DriftCorrected", "ConfigMap/"+s.ns+"/a")
 	s.becomes("a=1 b=1")
-	s.tamper("b", "by hand")
+	s.tamper("b", "by-hand")
 	u.event("DriftCorrected", "ConfigMap/"+s.ns+"/b")
 	s.becomes("a=1 b=1")
 	if got := scrape(t, w.agent).Get("mooring_drift_corrections_total", u.series()...); got != 2 {

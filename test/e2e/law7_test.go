@@ -34,17 +34,17 @@ func TestLaw7LastGoodCommitStaysInForce(t *testing.T) {
 			u.until("the newest commit is refused", world.HasReason(reason))
 			m := u.sync()
 			ready(t, m, metav1.ConditionFalse, reason, append(parts, good+" stays in force")...)
-			s.tamper("a", "by hand")
+			s.tamper("a", "by-hand")
 			s.becomes("a=1 b=1 c=1 d=1 e=1")
 
 			// The same after a restart, when all that is known is in the cluster and in Git.
 			if err := agent.Stop(); err != nil {
 				t.Error(err)
 			}
-			s.tamper("b", "by hand")
+			s.tamper("b", "by-hand")
 			agent = startAgent(t, w, world.AgentOptions{})
 			s.becomes("a=1 b=1 c=1 d=1 e=1")
-			s.tamper("c", "by hand")
+			s.tamper("c", "by-hand")
 			s.becomes("a=1 b=1 c=1 d=1 e=1")
 			ready(t, u.sync(), metav1.ConditionFalse, reason, append(parts, good+" stays in force")...)
 
@@ -82,7 +82,7 @@ func TestLaw7HoldsOnAnotherMachine(t *testing.T) {
 	if err := agent.Stop(); err != nil {
 		t.Error(err)
 	}
-	s.tamper("a", "by hand")
+	s.tamper("a", "by-hand")
 	startAgent(t, w, world.AgentOptions{EmptyStore: true})
 	s.becomes("a=1 b=1")
 	ready(t, u.sync(), metav1.ConditionFalse, v1alpha1.ReasonRenderFailed, good+" stays in force")

@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -45,6 +48,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
+	ctrl.SetLogger(logr.Discard()) // the client of the API server would complain that there is none
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	closers, code := run(ctx, m)
 	for _, c := range closers {
@@ -119,17 +123,17 @@ func quiet(t *testing.T) *world.World {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(w.KillAgents) // after the Moorings of the test have been taken away, for which an agent is needed
 	return w
 }
 
-// startAgent starts an agent that is ended with the test, if the test does not do so itself.
+// startAgent starts an agent. It is ended with its world or with the turn in the quiet one, if the test does not do so itself.
 func startAgent(t *testing.T, w *world.World, o world.AgentOptions) *world.Agent {
 	t.Helper()
 	agent, err := w.StartAgent(within(t, patience), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(agent.Kill)
 	return agent
 }
 

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -28,6 +29,7 @@ type gatekeeper struct {
 	shutAt    int // 0 never; the gate shuts at this write
 	answered  bool
 	shut      chan struct{} // closed when the gate is shut
+	open      chan struct{} // closed when it opens again
 }
 
 // guard starts a gatekeeper in front of the world's API server.
@@ -42,7 +44,7 @@ func guard(t *testing.T, w *world.World) *gatekeeper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gatekeeper{shut: make(chan struct{})}
+	g := &gatekeeper{shut: make(chan struct{}), open: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -50,8 +52,11 @@ func guard(t *testing.T, w *world.World) *gatekeeper {
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(proxy, w, r) }))
-	t.Cleanup(server.CloseClientConnections)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		g.watch("", 0, false) // whoever is held is let go
+		server.CloseClientConnections()
+		server.Close()
+	})
 
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters["gate"] = &clientcmdapi.Cluster{Server: server.URL}
@@ -71,6 +76,8 @@ func (g *gatekeeper) watch(namespace string, n int, answered bool) {
 	defer g.mu.Unlock()
 	g.namespace, g.writes, g.shutAt, g.answered = namespace, 0, n, answered
 	g.shut = make(chan struct{})
+	close(g.open)
+	g.open = make(chan struct{})
 }
 
 // count of the writes since watch.
@@ -87,39 +94,42 @@ func (g *gatekeeper) wasShut() <-chan struct{} {
 	return g.shut
 }
 
-// serve lets a request through, or holds it until the agent is gone.
+// serve lets a request through, or holds it until the agent is gone. What is held is dropped.
 func (g *gatekeeper) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request) {
-	hold, last := g.next(r)
+	hold, last, open := g.next(r)
 	switch {
 	case last: // the last write that is done, and nobody hears of it
-		done := httptest.NewRecorder()
-		proxy.ServeHTTP(done, r)
-		g.close()
-		<-r.Context().Done()
+		proxy.ServeHTTP(httptest.NewRecorder(), r)
 	case hold:
-		g.close()
-		<-r.Context().Done()
+		_, _ = io.Copy(io.Discard, r.Body) // before that, the server does not notice when the client is gone
 	default:
 		proxy.ServeHTTP(w, r)
+		return
 	}
+	g.close()
+	select {
+	case <-r.Context().Done():
+	case <-open:
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // next says what becomes of a request: whether it is held before it reaches the API server, or done without an answer.
-func (g *gatekeeper) next(r *http.Request) (hold, last bool) {
+func (g *gatekeeper) next(r *http.Request) (hold, last bool, open <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Query().Has("dryRun") ||
 		!strings.Contains(r.URL.Path, "/namespaces/"+g.namespace+"/") || strings.Contains(r.URL.Path, "/events") {
-		return false, false
+		return false, false, g.open
 	}
 	g.writes++
 	switch {
 	case g.shutAt == 0 || g.writes < g.shutAt:
-		return false, false
+		return false, false, g.open
 	case g.writes == g.shutAt && g.answered:
-		return false, true
+		return false, true, g.open
 	}
-	return true, false
+	return true, false, g.open
 }
 
 func (g *gatekeeper) close() {

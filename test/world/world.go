@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,7 +36,8 @@ type World struct {
 
 // Start makes a world. The context is for the start alone: the world lives until Close. On an error nothing is left.
 func Start(ctx context.Context, binaries Binaries) (*World, error) {
-	dir, err := os.MkdirTemp("", "mooring-world-")
+	sweep()
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("make a world: %w", err)
 	}
@@ -74,13 +76,26 @@ func (w *World) start(ctx context.Context, binaries Binaries) (err error) {
 	return err
 }
 
+// dirPrefix and the number of the process that made it begin the name of a world's folder.
+const dirPrefix = "mooring-world-"
+
+// sweep removes the folders of those who were killed before they could. Their processes died with them.
+func sweep() {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), dirPrefix), "-")
+		if _, err := os.Stat("/proc/" + owner); errors.Is(err, os.ErrNotExist) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
 // Close ends everything that runs in the world, the agents first, and removes its folder.
 func (w *World) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, a := range w.agents {
-		a.Kill()
-	}
+	w.KillAgents()
 	var errs []error
 	if w.Git != nil {
 		errs = append(errs, w.Git.Close())
@@ -89,6 +104,16 @@ func (w *World) Close() error {
 		w.Cluster.Stop()
 	}
 	return errors.Join(append(errs, os.RemoveAll(w.Dir))...)
+}
+
+// KillAgents ends every agent that was started in the world and still runs.
+func (w *World) KillAgents() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.agents {
+		a.Kill()
+	}
+	w.agents = nil
 }
 
 // Client of the cluster's admin. It knows Moorings and Kubernetes' own kinds; for others there is unstructured.

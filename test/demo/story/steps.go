@@ -20,8 +20,9 @@ func commit(message string) string {
 	return fmt.Sprintf("git commit --quiet --all --message %q", message)
 }
 
+// events shows the newest Event of a reason.
 func events(name, reason string) string {
-	return fmt.Sprintf(`kubectl -n moorings get events --field-selector involvedObject.name=%s,reason=%s -o custom-columns=REASON:.reason,MESSAGE:.message`, name, reason)
+	return fmt.Sprintf(`kubectl -n moorings get events --field-selector involvedObject.name=%s,reason=%s -o custom-columns=:.message | tail -n 1`, name, reason)
 }
 
 // firstSync makes Moorings and waits until the cluster is what Git says.
@@ -175,7 +176,7 @@ func (s *Story) broken(ctx context.Context) error {
 		func() error {
 			return s.until(ctx, "the commit is refused", world.HasReason(v1alpha1.ReasonCheckFailed), "shop-dev", "shop-staging", "shop-prod")
 		},
-		func() error { return s.run(ctx, "mooring get -n moorings", "CheckFailed") },
+		func() error { return s.run(ctx, "kubectl -n moorings get moorings", "CheckFailed") },
 		func() error {
 			s.tell.Say("The last good commit stays in force, also against kubectl:")
 			return s.run(ctx, "kubectl -n shop-prod delete virtualservice cart", "deleted")
@@ -217,12 +218,16 @@ func (s *Story) emptied(ctx context.Context) error {
 			s.tell.Say("Nothing is gone:")
 			return s.run(ctx, count, before)
 		},
-		func() error { return s.run(ctx, "mooring get shop-prod -n moorings", "PruneGuarded") },
+		func() error { return s.run(ctx, "kubectl -n moorings get moorings shop-prod", "PruneGuarded") },
 		func() error {
 			s.tell.Say("The way back is the way forward:")
 			return s.run(ctx, "git revert --no-edit HEAD >/dev/null && "+push)
 		},
 		func() error { return s.run(ctx, "mooring sync shop-prod -n moorings", "Ready=True Applied") },
 		func() error { return s.inForce(ctx, "shop-prod") },
+		func() error {
+			s.tell.Say("All that became of prod, in one view. (No nodes are here to run pods, so the Deployments never become healthy.)")
+			return s.run(ctx, "mooring get shop-prod -n moorings", "True (Applied)", "History")
+		},
 	)
 }
