@@ -316,3 +316,61 @@ func TestPrune(t *testing.T) {
 	}
 	pull(t, store, repos.Remote{URL: other.URL}, main)
 }
+
+// file:// is for tests, and only when they say so.
+func TestLocalRepository(t *testing.T) {
+	repo := gitserver.NewRepo(t, map[string]string{"f": "x"})
+	remote := repos.Remote{URL: "file://" + repo.Dir}
+	store, _ := open(t, repos.Options{})
+	_, err := store.Resolve(t.Context(), remote, main)
+	wantKind(t, err, repos.KindURL, "path on this machine")
+	_, err = store.Snapshot(t.Context(), remote, repos.Revision{Commit: someID})
+	wantKind(t, err, repos.KindURL, "path on this machine")
+
+	store, _ = open(t, repos.Options{AllowFile: true})
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+	repo.Commit(gitserver.Change{Files: map[string]string{"f": "y"}})
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+	_, err = store.Resolve(t.Context(), repos.Remote{URL: "file:///none"}, main)
+	wantKind(t, err, repos.KindNotFound, "none")
+	_, err = store.Resolve(t.Context(), repos.Remote{URL: "file://" + t.TempDir()}, main)
+	wantKind(t, err, repos.KindNotFound, "not appear to be a git repository")
+}
+
+// Trouble with our own disk is not taken for the server's.
+func TestStoreThatCannotBeWritten(t *testing.T) {
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
+	remote := repos.Remote{URL: repo.URL}
+	store, dir := open(t, repos.Options{})
+	pull(t, store, remote, main)
+	folders, err := os.ReadDir(dir)
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("%d folders, %v", len(folders), err)
+	}
+	folder := filepath.Join(dir, folders[0].Name())
+	inTheWay := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(name), os.WriteFile(name, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repo.Commit(gitserver.Change{Files: map[string]string{"f": "y"}})
+	inTheWay(filepath.Join(folder, "objects"))
+	_, err = tryPull(t.Context(), store, remote, main)
+	wantKind(t, err, repos.KindStore, "store's folder")
+	inTheWay(folder)
+	_, err = tryPull(t.Context(), store, remote, main)
+	wantKind(t, err, repos.KindStore, "store's folder")
+	if err := os.Remove(folder); err != nil { // as somebody who cleans up does
+		t.Fatal(err)
+	}
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+
+	if _, err := repos.Open(filepath.Join(dir, folders[0].Name(), "HEAD"), repos.Options{}); err == nil {
+		t.Error("a file can be opened as a store")
+	}
+	if _, err := repos.Open(dir, repos.Options{Timeout: -1}); err == nil {
+		t.Error("a negative timeout is taken")
+	}
+}
