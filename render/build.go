@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -23,7 +22,8 @@ const maxBuilds = 8
 // puts the schema back before it lets go. kustomize itself would leave it to the next build: see
 // https://github.com/kubernetes-sigs/kustomize/issues/4824.
 //
-// A share is held until kustomize really returns, also when nobody waits for it any more.
+// A share is held until kustomize really returns, also when nobody waits for it any more. Whoever needs all the shares waits for that,
+// and those who come later wait for him; each only as long as his context allows.
 var builds = semaphore.NewWeighted(maxBuilds)
 
 // kustomize builds the folder root.
@@ -75,16 +75,8 @@ func (v *vetter) build(ctx context.Context) ([]Object, error) {
 }
 
 // run is one build by kustomize, or two where one would not do: see notesShow.
-func (v *vetter) run() (objects []Object, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			objects, err = nil, &Error{
-				File: v.read[v.root].file,
-				Err:  &told{"kustomize failed in a way that it should not", &Panic{Value: p, Stack: debug.Stack()}},
-				Hint: "see whether kustomize build does too, and report it to the kustomize project",
-			}
-		}
-	}()
+func (v *vetter) run() (_ []Object, err error) {
+	defer caught(&err, v.read[v.root].file)
 	guardLog()
 	if v.ownRules {
 		defer openapi.ResetOpenAPI()
@@ -118,12 +110,3 @@ func (v *vetter) krusty(notes bool) (resmap.ResMap, error) {
 	// its time and which we do ourselves.
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{v.tree, v}, outside(v.root))
 }
-
-// Panic is a panic of a library that was made an error. It is found with errors.As; its stack is for logs.
-type Panic struct {
-	Value any
-	Stack []byte
-}
-
-// Error says what the panic said.
-func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }

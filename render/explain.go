@@ -107,7 +107,7 @@ func (k *kustomization) patchFiles() []reference {
 			files = append(files, r)
 		}
 	}
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range old(&k.Kustomization).mergePatches {
 		files = append(files, reference{"patchesStrategicMerge", string(p), aFile, usePatch})
 	}
 	return files

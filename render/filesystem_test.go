@@ -108,9 +108,19 @@ func TestBrokenStoreIsNotAbsence(t *testing.T) {
 	repo := files("kustomization.yaml", "resources: [a.yaml, b]\nconfigMapGenerator: [{name: x, files: [data]}]\n", "a.yaml", configMap,
 		"data", "x", "b/kustomization.yaml", "resources: []\n", "plain/a.yaml", configMap, "plain/c/b.yaml", configMap)
 	for _, test := range []struct{ dir, name string }{
-		{".", "kustomization.yaml"}, {".", "kustomization.yml"}, {".", "Kustomization"}, {".", "a.yaml"}, {".", "data"}, {".", "b"},
-		{".", "b/kustomization.yaml"}, {".", "b/kustomization.yml"},
-		{"plain", "plain"}, {"plain", "plain/a.yaml"}, {"plain", "plain/c"}, {"plain", "plain/c/b.yaml"}, {"plain", "plain/Kustomization"},
+		{".", "kustomization.yaml"},
+		{".", "kustomization.yml"},
+		{".", "Kustomization"},
+		{".", "a.yaml"},
+		{".", "data"},
+		{".", "b"},
+		{".", "b/kustomization.yaml"},
+		{".", "b/kustomization.yml"},
+		{"plain", "plain"},
+		{"plain", "plain/a.yaml"},
+		{"plain", "plain/c"},
+		{"plain", "plain/c/b.yaml"},
+		{"plain", "plain/Kustomization"},
 	} {
 		set, err := new(render.Renderer).Render(t.Context(), brokenFS{repo, test.name}, test.dir)
 		if !errors.Is(err, errStore) {
@@ -253,5 +263,59 @@ func TestErrorsAreTakenApart(t *testing.T) {
 	}
 	if got := strings.Count(err.Error(), "\n"); got != 1 {
 		t.Errorf("one line each: %v", err)
+	}
+}
+
+// TestMissesAreNoted: a result depends on what is not there too. A file that appears under one of these names changes it.
+func TestMissesAreNoted(t *testing.T) {
+	repo := files("o/kustomization.yaml", "resources: [../b]\n", "b/kustomization.yml", "resources: [a.yaml]\n", "b/a.yaml", configMap, "p/a.yaml", configMap, "p/c/x", "")
+	for dir, want := range map[string][2][]string{
+		"o": {{"b/Kustomization", "b/kustomization.yaml", "o/Kustomization", "o/kustomization.yml"}, nil},
+		"p": {{"p/Kustomization", "p/c/Kustomization", "p/c/kustomization.yaml", "p/c/kustomization.yml", "p/kustomization.yaml", "p/kustomization.yml"}, {"p", "p/c"}},
+	} {
+		misses, listed, err := render.Trace(repo, dir)
+		if diff := cmp.Diff(want, [2][]string{misses, listed}); diff != "" || err != nil {
+			t.Errorf("%s: %v, -want +got:\n%s", dir, err, diff)
+		}
+	}
+}
+
+// panicking is a file system with a fault of its own.
+type panicking struct{ fstest.MapFS }
+
+func (panicking) Lstat(string) (fs.FileInfo, error) { panic("out of order") }
+
+// TestPanic: one unit's fault is its own.
+func TestPanic(t *testing.T) {
+	_, err := new(render.Renderer).Render(t.Context(), panicking{files("a.yaml", configMap)}, ".")
+	p, ok := errors.AsType[*render.Panic](err)
+	if !ok || p.Value != "out of order" || !strings.Contains(string(p.Stack), "panicking") || strings.Contains(err.Error(), "goroutine") {
+		t.Errorf("got %v, %v", err, p)
+	}
+}
+
+// TestSecretsAreNotShown: kustomize quotes patches, configurations and whole objects in its errors.
+func TestSecretsAreNotShown(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, name := range archives {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, failed := strings.Cut(string(text), "-- want.err --")
+		if !failed || !strings.Contains(before, "sesame") {
+			continue
+		}
+		checked++
+		if strings.Contains(after, "sesame") || strings.Contains(after, "mellon") {
+			t.Errorf("%s shows a secret", name)
+		}
+	}
+	if checked < 8 {
+		t.Errorf("only %d archives have a secret in them", checked)
 	}
 }

@@ -149,7 +149,7 @@ func (g *gauge) scalar(n *yaml.Node) error {
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {
-		return fault(g.name, g.doc.line(n), "", "%q does not fit the YAML tag %s", n.Value, n.Tag)
+		return fault(g.name, g.doc.line(n), "", "the value does not fit its YAML tag %s", n.Tag)
 	}
 	return nil
 }

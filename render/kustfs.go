@@ -68,7 +68,9 @@ func (k *kustFS) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 		return filesys.ConfirmedDir(outside(real)), "", nil
 	}
 	if isKustomization(name) {
-		if dir, _, err := k.find(path.Dir(name)); err == nil {
+		// kustomize is about to read it as the kustomization of its folder, unless it is only data with that name.
+		dir, _, err := k.find(path.Dir(name))
+		if err == nil && (k.read[dir] != nil || k.uses[real] == 0) {
 			k.isKustomizationOf(real, dir)
 		}
 	}

@@ -93,6 +93,21 @@ func (t *tree) readKustomization(f *file) (*kustomization, error) {
 	return k, nil
 }
 
+// oldFields are fields that kustomize calls deprecated, and that users have.
+type oldFields struct {
+	bases           []string
+	mergePatches    []types.PatchStrategicMerge
+	json6902Patches []types.Patch
+}
+
+func old(k *types.Kustomization) oldFields {
+	return oldFields{
+		bases:           k.Bases,                 //lint:ignore SA1019 kustomize reads it
+		mergePatches:    k.PatchesStrategicMerge, //lint:ignore SA1019 kustomize reads it
+		json6902Patches: k.PatchesJson6902,       //lint:ignore SA1019 kustomize reads it
+	}
+}
+
 func (k *kustomization) empty() error {
 	return fault(k.file, 0, "write `resources: []` if it is to stand for nothing", "the kustomization is empty")
 }

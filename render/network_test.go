@@ -56,20 +56,21 @@ func (w *world) left() string {
 	return strings.Join(all, ", ")
 }
 
-// TestNothingLeaves tries every way that kustomize has to the network and to programs. For each, kustomize itself shows that it is
-// one, or is known to refuse it too.
-func TestNothingLeaves(t *testing.T) {
-	w := newWorld(t)
+// wayOut is a way to the network or to a program.
+type wayOut struct {
+	name          string
+	kustomization string
+	files         map[string]string
+	alsoKustomize bool // kustomize does not do it either, with its plugins off
+}
+
+// waysOut are all ways that kustomize has.
+func waysOut(w *world) []wayOut {
 	plugin := func(kind, rest string) string {
 		return "apiVersion: builtin\nkind: " + kind + "\nmetadata: {name: x}\n" + rest
 	}
 	file := w.url + "/a.yaml"
-	tests := []struct {
-		name          string
-		kustomization string
-		files         map[string]string
-		alsoKustomize bool // kustomize does not do it either, with its plugins off
-	}{
+	return []wayOut{
 		{name: "resource", kustomization: "resources: [" + file + "]"},
 		{name: "base", kustomization: "bases: [" + w.url + "/org/repo]"},
 		{name: "component", kustomization: "components: ['" + w.url + "/org/repo']"},
@@ -124,7 +125,13 @@ func TestNothingLeaves(t *testing.T) {
 			"t.yaml": "apiVersion: v1\nkind: X\nmetadata: {name: x, annotations: {config.kubernetes.io/function: \"container: {image: x}\"}}\n",
 		}},
 	}
-	for _, test := range tests {
+}
+
+// TestNothingLeaves tries every way that kustomize has to the network and to programs. For each, kustomize itself shows that it is
+// one, or is known to refuse it too.
+func TestNothingLeaves(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range waysOut(w) {
 		t.Run(test.name, func(t *testing.T) {
 			repo, memory := fstest.MapFS{}, filesys.MakeFsInMemory()
 			add := func(name, text string) {

@@ -20,7 +20,7 @@ func (s *Set) Digest() string {
 		// Objects came from JSON or YAML, so they can be written as JSON. A caller who put something else in gets a digest that
 		// still depends on it.
 		if err := enc.Encode(o.Object); err != nil {
-			fmt.Fprintf(h, "%q %#v\n", err, o.Object)
+			_, _ = fmt.Fprintf(h, "%q %#v\n", err, o.Object)
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))

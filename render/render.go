@@ -21,7 +21,8 @@ type Renderer struct {
 // Render gives the objects that the folder dir of fsys stands for. dir is relative to the root of fsys; "" and "." are the root itself, and
 // a leading "./" is fine. fsys is only read, also for a moment after ctx is done: kustomize cannot be interrupted between two
 // files. A fault in the repository's files is an *Error, or several of them joined.
-func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (*Set, error) {
+func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set, err error) {
+	defer caught(&err, dir)
 	limits := r.Limits.orDefault()
 	t := newTree(fsys, limits, ctx.Err)
 	root, err := t.root(dir)

@@ -275,7 +275,7 @@ func references(k *types.Kustomization) []reference {
 	}
 	one("openapi", useSchema, k.OpenAPI["path"])
 	many("resources", either, useResource, k.Resources...)
-	many("bases", either, useResource, k.Bases...)
+	many("bases", either, useResource, old(k).bases...)
 	many("configurations", aFile, usePatch, k.Configurations...)
 	many("crds", aFile, useCRDs, k.Crds...)
 	generator := func(field string, s types.KvPairSources) {
@@ -298,7 +298,7 @@ func references(k *types.Kustomization) []reference {
 	for _, p := range k.Patches {
 		one("patches", usePatch, p.Path)
 	}
-	for _, p := range k.PatchesJson6902 {
+	for _, p := range old(k).json6902Patches {
 		one("patchesJson6902", usePatch, p.Path)
 	}
 	for _, r := range k.Replacements {

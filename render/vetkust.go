@@ -108,10 +108,10 @@ func (k *kustomization) inline() []text {
 	for _, p := range k.Patches {
 		all = append(all, text{"patches", p.Patch, false})
 	}
-	for _, p := range k.PatchesJson6902 {
+	for _, p := range old(&k.Kustomization).json6902Patches {
 		all = append(all, text{"patchesJson6902", p.Patch, false})
 	}
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range old(&k.Kustomization).mergePatches {
 		all = append(all, text{"patchesStrategicMerge", string(p), true})
 	}
 	return all

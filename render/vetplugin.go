@@ -22,15 +22,6 @@ func (v *vetter) plugin(k *kustomization, dir, field, entry string) error {
 	return v.refer(k, dir, reference{field, entry, either, usePlugin})
 }
 
-// pluginFile examines a file that generators, transformers or validators name.
-func (v *vetter) pluginFile(f *file) error {
-	docs, err := v.tree.parse(f)
-	if err != nil {
-		return err
-	}
-	return pluginDocs(f.path, docs)
-}
-
 func pluginDocs(name string, docs []document) error {
 	var bad faults
 	for _, d := range docs {
