@@ -126,3 +126,25 @@ func TestPruneDisabledKeepsWhatGitDropped(t *testing.T) {
 	u.edit(func(m *mooring) { m.Spec.Prune = v1alpha1.Prune{Enabled: new(true), MaxPercent: new(int32(100))} })
 	s.becomes("a=1 b=1")
 }
+
+// TestOneFaultIsOneEvent asks for many passes at once: what the agent has just written may not have come back to it
+// when the next pass begins, and still nothing is told twice.
+func TestOneFaultIsOneEvent(t *testing.T) {
+	w := shared(t)
+	s := newSite(t, w.World, some("a=1"))
+	u := s.mooring("prod", nil)
+	u.inForce(s.head())
+	for _, turn := range []struct{ branch, reason string }{{"nosuch", v1alpha1.ReasonFetchFailed}, {"main", v1alpha1.ReasonApplied}} {
+		u.edit(func(m *mooring) { m.Spec.Source.Ref.Branch = turn.branch })
+		for range 20 {
+			if _, err := w.Ask(t.Context(), u.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := world.Ready(u.sync()); got.Reason != turn.reason {
+			t.Fatalf("Ready is %s, want %s: %s", got.Reason, turn.reason, got.Message)
+		}
+	}
+	u.event(v1alpha1.ReasonFetchFailed)
+	u.event("Recovered")
+}
