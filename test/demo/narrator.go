@@ -53,7 +53,7 @@ func (n *narrator) Show(line, output string) {
 			_, _ = fmt.Fprintln(n.out, strings.TrimRight(indent+text, " "))
 			continue
 		}
-		_, _ = fmt.Fprintln(n.out, indent+strings.ReplaceAll(wrap(text, n.width-len(indent)-2), "\n", "\n"+indent+"  "))
+		_, _ = fmt.Fprintln(n.out, indent+strings.Join(fold(text, n.width-len(indent)-2), "\n"+indent+"  "))
 	}
 }
 
@@ -91,4 +91,22 @@ func wrap(text string, width int) string {
 		b.WriteString(word)
 	}
 	return b.String()
+}
+
+// fold breaks a line at spaces into pieces of at most width characters, where that can be done. Spaces between columns stay.
+func fold(line string, width int) []string {
+	var pieces []string
+	rest := []rune(strings.TrimRight(line, " "))
+	for len(rest) > width {
+		at := width
+		for at > 0 && rest[at] != ' ' {
+			at--
+		}
+		if at == 0 { // one long word
+			at = width
+		}
+		pieces = append(pieces, strings.TrimRight(string(rest[:at]), " "))
+		rest = []rune(strings.TrimLeft(string(rest[at:]), " "))
+	}
+	return append(pieces, string(rest))
 }

@@ -166,7 +166,7 @@ func (s *Story) prune(ctx context.Context) error {
 
 // broken pushes a commit that must not reach the mesh, and mends it.
 func (s *Story) broken(ctx context.Context) error {
-	s.tell.Say("A typing mistake. Istio itself would drop the unknown field in silence, and the timeout with it.")
+	s.tell.Say("A typing mistake. An unknown field that is dropped in silence would take the timeout with it.")
 	return steps(
 		func() error { return s.run(ctx, "sed -i 's/timeout: 5s/timout: 3s/' base/cart/route.yaml") },
 		func() error { return s.run(ctx, commit("cart: a shorter timeout")+" && "+push) },
@@ -199,7 +199,7 @@ func (s *Story) broken(ctx context.Context) error {
 
 // emptied pushes a commit whose path stands for nothing.
 func (s *Story) emptied(ctx context.Context) error {
-	s.tell.Say("A bad merge leaves prod without resources. Other tools delete everything now, and say that all is well.")
+	s.tell.Say("A bad merge leaves prod without resources. Taken at its word, that commit deletes all of prod.")
 	const count = `kubectl -n shop-prod get virtualservices,destinationrules,authorizationpolicies,services -o name | wc -l`
 	before := ""
 	return steps(
