@@ -155,7 +155,12 @@ func TestWrongValuesAreFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2)) // the same values each time
 	wrong := []any{
 		nil, "", "x", "7", "true", int64(0), int64(-1), int64(math.MaxUint32 + 1), int64(math.MaxInt64), 1.5, 1e300, true,
-		[]any{}, []any{nil}, []any{"x"}, map[string]any{}, map[string]any{"x": "y"}, map[string]any{"seconds": int64(1)},
+		[]any{},
+		[]any{nil},
+		[]any{"x"},
+		map[string]any{},
+		map[string]any{"x": "y"},
+		map[string]any{"seconds": int64(1)},
 	}
 	for _, crd := range istioCRDs(t) {
 		v := crd.Spec.Versions[0]
