@@ -15,7 +15,7 @@ import (
 // examine decides what to do with one wanted object. It asks the server as little as it can: nothing when the object has the
 // resourceVersion in which it was right, one dry-run when it moved, and the object itself only when that says that something differs.
 func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
-	step := p.step(w)
+	step := stepOf(w)
 	if w.form.GetAnnotations()[ReconcileAnnotation] == "disabled" {
 		return step.skip(ReconcileAnnotation + ": disabled in Git"), nil
 	}
@@ -48,7 +48,7 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	return p.compare(ctx, w, step, m)
 }
 
-func (p *planner) step(w wanted) Step {
+func stepOf(w wanted) Step {
 	return Step{
 		ID: w.id, APIVersion: w.form.GetAPIVersion(), Origin: w.origin,
 		want: w.form, resource: w.resource, hash: w.hash, definition: w.definition,

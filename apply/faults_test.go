@@ -252,3 +252,42 @@ func TestPlanEndsWithItsContext(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+// Whoever may not do everything may bind only a role whose rules they hold, and the API server has to find the role for that. A role and its binding in
+// one commit work all the same.
+func TestRoleAndBindingTogether(t *testing.T) {
+	cluster := kube.Start(t)
+	f := newFixture(t)
+	f.kubectl("create", "serviceaccount", "deployer")
+	f.kubectl("create", "clusterrole", f.ns, "--verb=get,list,patch,create,delete", "--resource=configmaps,roles.rbac.authorization.k8s.io,rolebindings.rbac.authorization.k8s.io")
+	f.kubectl("create", "clusterrolebinding", f.ns, "--clusterrole="+f.ns, "--serviceaccount="+f.ns+":deployer")
+	t.Cleanup(func() { f.cleanup("clusterrole", "clusterrolebinding") })
+	f.applier = f.newApplier(cluster.ConfigFor("system:serviceaccount:" + f.ns + ":deployer"))
+	const both = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reads, namespace: $NS}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reads}
+subjects: [{kind: ServiceAccount, name: default, namespace: $NS}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reads, namespace: $NS}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [VERB]}]
+`
+	// Without the role it stays a fault.
+	binding, _, _ := strings.Cut(both, "---\n")
+	if err := f.refuse(binding); !strings.Contains(err.Error(), "not found") {
+		t.Fatal(err)
+	}
+	p, _ := f.sync(strings.Replace(both, "VERB", "get", 1))
+	f.want(p, "create Role/reads", "create RoleBinding/reads")
+	if !strings.Contains(p.String(), "not tried: Role/"+f.ns+"/reads is created first") {
+		t.Errorf("the plan does not say what was not tried:\n%s", p)
+	}
+	f.settled(strings.Replace(both, "VERB", "get", 1))
+	// What the identity does not hold itself stays forbidden.
+	if err := f.refuse(strings.Replace(both, "VERB", "deletecollection", 1)); !strings.Contains(err.Error(), "forbidden") {
+		t.Fatal(err)
+	}
+}

@@ -21,12 +21,15 @@ import (
 
 // Kinds that are treated as what they are.
 var (
-	kindNamespace  = schema.GroupKind{Kind: "Namespace"}
-	kindSecret     = schema.GroupKind{Kind: "Secret"}
-	kindClaim      = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-	kindDefinition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-	kindMutating   = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
-	kindValidating = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
+	kindNamespace          = schema.GroupKind{Kind: "Namespace"}
+	kindSecret             = schema.GroupKind{Kind: "Secret"}
+	kindClaim              = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	kindDefinition         = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	kindPod                = schema.GroupKind{Kind: "Pod"}
+	kindRoleBinding        = schema.GroupKind{Group: groupRBAC, Kind: "RoleBinding"}
+	kindClusterRoleBinding = schema.GroupKind{Group: groupRBAC, Kind: "ClusterRoleBinding"}
+	kindMutating           = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+	kindValidating         = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
 )
 
 func isDefinition(id render.ID) bool {

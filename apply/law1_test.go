@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -99,4 +100,23 @@ func TestLaw1NothingPlannedWhenTheServerIsAway(t *testing.T) {
 	cfg.Host = "https://127.0.0.1:1"
 	f.applier = f.newApplier(cfg)
 	_ = f.refuse(oneMap)
+}
+
+// More objects than a page of a LIST holds.
+func TestLaw1AllPagesAreRead(t *testing.T) {
+	f := newFixture(t)
+	const n = 520
+	var many strings.Builder
+	for i := range n {
+		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m%d, namespace: $NS}\n", i)
+	}
+	f.sync(many.String())
+	p := f.plan(many.String())
+	if got := p.Counts(); got.Unchanged != n || p.Live != n {
+		t.Fatalf("%s, %d live; want %d", got, p.Live, n)
+	}
+	p, _ = f.sync(oneMap)
+	if got := p.Counts(); got.Delete != n {
+		t.Fatalf("%s; want %d to delete", got, n)
+	}
 }

@@ -81,3 +81,26 @@ func TestLaw2KindsAreRecordedFirst(t *testing.T) {
 		t.Fatalf("%d writes before the kinds were recorded", wire.n)
 	}
 }
+
+// The same for a take-over, which writes twice: whichever write was the last, the next pass ends where it should.
+func TestLaw2CrashInATakeOver(t *testing.T) {
+	cluster := kube.Start(t)
+	for crash := 1; crash <= 2; crash++ {
+		t.Run(fmt.Sprint(crash), func(t *testing.T) {
+			f := newFixture(t)
+			f.sync(oneMap)
+			f.edit("configmap", "a", `{"data":{"k":"drift","more":"by hand"}}`)
+			wire := &recorder{cut: func(write int) bool { return write >= crash }}
+			f.applier = f.newApplier(wire.config(cluster.Config()))
+			if _, err := f.applier.Run(t.Context(), f.plan(oneMap)); err == nil {
+				t.Fatal("the run went well with a cut wire")
+			}
+			f.applier = f.newApplier(cluster.Config())
+			f.sync(oneMap)
+			f.settled(oneMap)
+			if got := f.kubectl("get", "configmap", "a", "-o", "jsonpath={.data}"); got != `{"k":"one"}` {
+				t.Fatalf("data is %s", got)
+			}
+		})
+	}
+}

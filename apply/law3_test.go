@@ -85,6 +85,14 @@ func TestLaw3CopyIsNotOurs(t *testing.T) {
 		t.Errorf("the copy was counted: %d, %d", p.Live, r.Objects)
 	}
 	f.configMap("copy")
+
+	// Once Git wants it it is applied, and then it is ours twice.
+	both := oneMap + "---\n" + strings.Replace(oneMap, "name: a", "name: copy", 1)
+	p, _ = f.sync(both)
+	f.want(p, "update ConfigMap/copy")
+	f.settled(both)
+	p, _ = f.sync(oneMap)
+	f.want(p, "delete ConfigMap/copy")
 }
 
 func TestLaw3PruneDisabledOnTheObject(t *testing.T) {

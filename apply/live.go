@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,12 +35,16 @@ func (a *Applier) list(ctx context.Context, u Unit, kinds []schema.GroupKind, c 
 	if !apierrors.IsNotFound(err) {
 		return found, c, err
 	}
-	// The catalog is out of date: a version or a whole kind went. Ask once more; what is then said to be served and answers
-	// NotFound all the same is an error.
-	if c, err = a.refresh(ctx); err != nil {
-		return live{}, nil, err
-	}
-	found, err = a.listOnce(ctx, u, kinds, c)
+	// The catalog is out of date: a version or a whole kind went. When a definition was deleted, discovery names its kind a moment longer than
+	// it is served; what is still said to be served and answers NotFound after that moment is an error.
+	err = poll(ctx, time.Now().Add(min(a.gateTimeout, 5*time.Second)), func() (bool, error) {
+		var err error
+		if c, err = a.refresh(ctx); err != nil {
+			return true, err
+		}
+		found, err = a.listOnce(ctx, u, kinds, c)
+		return !apierrors.IsNotFound(err), err
+	})
 	return found, c, err
 }
 

@@ -70,42 +70,60 @@ func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error
 			others = append(others, w)
 		}
 	}
-	steps, faults := p.examineEach(ctx, definitions)
-	for _, s := range steps {
-		if s.Action == Create || s.Action == Update || s.Action == Replace {
-			p.pending[s.ID] = s.Action
+	seen := p.examineEach(ctx, definitions)
+	for _, s := range seen {
+		switch {
+		case s.err != nil:
+			// A definition that cannot be planned is a fault already; that its objects cannot be tried is not another one.
+			p.pending[s.wanted.id] = Create
+		case s.step.Action == Create || s.step.Action == Update:
+			p.pending[s.step.ID] = s.step.Action
 		}
 	}
-	for _, fault := range faults {
-		// A definition that cannot be planned is a fault already; that its objects cannot be tried is not another one.
-		var of *ObjectError
-		if errors.As(fault, &of) {
-			p.pending[of.ID] = Create
-		}
-	}
-	more, errs := p.examineEach(ctx, others)
-	return append(steps, more...), append(faults, errs...)
+	seen = append(seen, p.examineEach(ctx, others)...)
+	return verdicts(seen)
 }
 
-func (p *planner) examineEach(ctx context.Context, all []wanted) ([]Step, []error) {
-	steps := make([]Step, len(all))
-	faults := make([]error, len(all))
+// examined is a wanted object with its step, or the error in place of one.
+type examined struct {
+	wanted wanted
+	step   Step
+	err    error
+}
+
+func (p *planner) examineEach(ctx context.Context, all []wanted) []examined {
+	seen := make([]examined, len(all))
 	var g errgroup.Group
 	g.SetLimit(p.concurrency)
 	for i, w := range all {
 		g.Go(func() error {
 			step, err := p.examine(ctx, w)
-			if err != nil {
-				faults[i] = w.fault(err)
-				return nil
-			}
-			steps[i] = step
+			seen[i] = examined{wanted: w, step: step, err: err}
 			return nil
 		})
 	}
 	_ = g.Wait() // no goroutine returns an error
-	return slices.DeleteFunc(steps, func(s Step) bool { return s.Action == "" }),
-		slices.DeleteFunc(faults, func(err error) bool { return err == nil })
+	return seen
+}
+
+// verdicts parts steps from faults.
+func verdicts(seen []examined) (steps []Step, faults []error) {
+	creates := make(map[render.ID]bool)
+	for _, s := range seen {
+		if s.err == nil && s.step.Action == Create {
+			creates[s.step.ID] = true
+		}
+	}
+	for _, s := range seen {
+		if s.err == nil {
+			steps = append(steps, s.step)
+		} else if step, ok := excuse(s.wanted, s.err, creates); ok {
+			steps = append(steps, step)
+		} else {
+			faults = append(faults, s.wanted.fault(s.err))
+		}
+	}
+	return steps, faults
 }
 
 // plan puts steps into waves.
