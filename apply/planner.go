@@ -55,7 +55,6 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	deletes := p.deletes(all, policy)
 	plan := p.plan(kinds, append(steps, deletes...))
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
-	a.memory.keep(u.ID, idsOf(all))
 	return plan, nil
 }
 

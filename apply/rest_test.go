@@ -82,6 +82,26 @@ func TestUnchangedPassOnlyLists(t *testing.T) {
 	}
 }
 
+// A commit that a guard holds is planned at every pass, and then what is in force is. The one must not cost the other's memory.
+func TestRefusedPlanForgetsNothing(t *testing.T) {
+	cluster := kube.Start(t)
+	wire := &recorder{}
+	f := newFixtureAs(t, cluster, wire.config(cluster.Config()))
+	f.istio()
+	f.sync(mesh)
+	f.sync(mesh)
+	wire.take()
+	if p := f.plan(""); p.Guard == nil {
+		t.Fatalf("an empty set is not guarded:\n%s", p)
+	}
+	f.settled(mesh)
+	for _, request := range wire.take() {
+		if !strings.Contains(request, "(labelled)") {
+			t.Errorf("%s", request)
+		}
+	}
+}
+
 func onlyLists(counted kube.Requests, n int) bool {
 	lists := counted.Only(func(r kube.Request) bool { return r.Verb == "LIST" })
 	return counted.Total() == n && lists.Total() == n

@@ -208,6 +208,7 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 	if len(faults) > 0 {
 		return r.result, errors.Join(faults...)
 	}
+	r.memory.keep(r.unit.ID, r.kept())
 	left, err := r.left(ctx)
 	if err == nil {
 		err = r.record(ctx, left)
@@ -216,6 +217,18 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 		return r.result, fmt.Errorf("run %s: record kinds: %w", r.unit.Name, err)
 	}
 	return r.result, nil
+}
+
+// kept are the objects that Git wants. What the unit remembers of others is of no use any more. That is decided here and not in Plan: a plan
+// that is only looked at, or that a guard refuses at every pass, must not cost the memory of what is in force.
+func (r *runner) kept() map[render.ID]bool {
+	kept := make(map[render.ID]bool)
+	for s := range r.plan.Steps() {
+		if !s.unwanted {
+			kept[s.ID] = true
+		}
+	}
+	return kept
 }
 
 // health is what the plan saw, and what came after it.
