@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+	"github.com/mooring-dev/mooring/test/world"
+)
+
+// TestDeployedRightsSuffice runs the agent as the ServiceAccount that deploy makes, with no more rights than deploy gives it: leases, Moorings and
+// their status, Events, Secrets with credentials, and the objects of the mesh.
+func TestDeployedRightsSuffice(t *testing.T) {
+	w := quiet(t)
+	root, err := world.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := w.Cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k", root+"/deploy"); err != nil {
+		t.Fatalf("install: %v\n%s", err, out)
+	}
+	t.Cleanup(func() {
+		// The CRDs stay: the other tests of this world use them.
+		for _, args := range [][]string{
+			{"delete", "namespace", "mooring-system", "--wait=false"},
+			{"delete", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=mooring"},
+		} {
+			if out, err := w.Cluster.Kubectl(t.Context(), args...); err != nil {
+				t.Logf("%v: %s", err, out)
+			}
+		}
+	})
+	agent := startAgent(t, w, world.AgentOptions{Name: "least", Args: []string{
+		"--as", "system:serviceaccount:mooring-system:mooring",
+		"--leader-elect", "--leader-election-namespace", "mooring-system",
+	}})
+
+	s := newSite(t, w, all(some("a=1 b=1"), files{"svc.yaml": service("web"), "vs.yaml": virtualService("web")}))
+	u := s.mooring("prod", nil)
+	u.inForce(s.head())
+	s.want("a=1 b=1")
+	u.event(v1alpha1.ReasonApplied, "4 created")
+
+	u.inForceAfterSync(s.commit(files{"b.yaml": "", "a.yaml": configMap("a", "2")}))
+	s.want("a=2")
+	s.tamper("a", "by-hand")
+	u.sync()
+	s.want("a=2")
+
+	// An object of a kind that it has no right to: refused by name, and nothing else suffers.
+	u.edit(func(m *mooring) { m.Spec.Path = "roles" })
+	s.commit(files{"roles/role.yaml": `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: more, namespace: NS}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+`})
+	m := u.sync()
+	ready(t, m, "False", v1alpha1.ReasonApplyFailed, "roles", "forbidden")
+	s.want("a=2")
+
+	u.delete()
+	if len(s.list(virtualServices)) != 0 || len(s.list(services)) != 0 {
+		t.Errorf("the deleted Mooring left objects: %v %v", s.list(virtualServices), s.list(services))
+	}
+	if err := agent.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// inForceAfterSync asks for a pass and wants this commit to be in force then.
+func (u *unit) inForceAfterSync(commit string) {
+	u.t.Helper()
+	u.sync()
+	u.inForce(commit)
+}
