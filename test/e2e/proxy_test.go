@@ -53,7 +53,8 @@ func guard(t *testing.T, w *world.World) *gatekeeper {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(proxy, w, r) }))
 	t.Cleanup(func() {
-		g.watch("", 0, false) // whoever is held is let go
+		w.KillAgents() // an agent that lives comes back at once, and Close waits for its watches
+		g.watch("", 0, false)
 		server.CloseClientConnections()
 		server.Close()
 	})
