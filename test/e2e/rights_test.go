@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -19,13 +20,15 @@ func TestDeployedRightsSuffice(t *testing.T) {
 		t.Fatalf("install: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		// The CRDs stay: the other tests of this world use them.
+		// The CRDs stay: the other tests of this world use them. The test's own context has ended by now.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
 		for _, args := range [][]string{
 			{"delete", "namespace", "mooring-system", "--wait=false"},
 			{"delete", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=mooring"},
 		} {
-			if out, err := w.Cluster.Kubectl(t.Context(), args...); err != nil {
-				t.Logf("%v: %s", err, out)
+			if out, err := w.Cluster.Kubectl(ctx, args...); err != nil {
+				t.Errorf("%v: %s", err, out)
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,7 @@ func TestDeletedMooringPrunes(t *testing.T) {
 	s.apply("somebody", stranger)
 
 	u.delete()
+	noErrors(t, w, u)
 	if diff := cmp.Diff(map[string]string{"ConfigMap/stranger": s.versions()["ConfigMap/stranger"]}, s.versions()); diff != "" {
 		t.Errorf("objects left (-want +got):\n%s", diff)
 	}
@@ -117,6 +119,7 @@ func TestDeletedMooringOrphans(t *testing.T) {
 	before := s.list(virtualServices)["shop"]
 
 	u.delete()
+	noErrors(t, w, u)
 	s.want("a=1")
 	after := s.list(virtualServices)["shop"]
 	if after == nil || after.GetUID() != before.GetUID() {
@@ -139,5 +142,19 @@ func TestDeletedMooringOrphans(t *testing.T) {
 	heir.inForce(s.head())
 	if got := s.list(virtualServices)["shop"]; got.GetUID() != before.GetUID() || partOf(got) != heir.part() {
 		t.Errorf("the heir made it anew or did not label it: %v", got.Object["metadata"])
+	}
+}
+
+// noErrors fails the test when the agent's log has an error about the Mooring.
+func noErrors(t *testing.T, w *crowd, u *unit) {
+	t.Helper()
+	log, err := os.ReadFile(w.agent.LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, u.Namespace) && strings.Contains(line, `"level":"ERROR"`) {
+			t.Errorf("the agent's log has an error where all went well: %s", line)
+		}
 	}
 }
