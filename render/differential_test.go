@@ -40,8 +40,11 @@ func direct(t testing.TB, memory filesys.FileSystem, dir string) (_ []*unstructu
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	openapi.ResetOpenAPI()
-	defer openapi.ResetOpenAPI()
+	defer func() {
+		if openapi.GetSchemaVersion() != openapi.DefaultOpenAPI {
+			openapi.ResetOpenAPI() // kustomize leaves a schema of its own behind
+		}
+	}()
 	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, path.Join("/repo", dir))
 	if err != nil {
 		return nil, err

@@ -9,26 +9,42 @@
 // plain folder is an error: rendering it would apply bases and all the overlays side by side, skipping it would leave
 // something out, and only the user knows which of them is meant. Objects annotated config.kubernetes.io/local-config are
 // left out in both cases, as kustomize does. An empty folder and `resources: []` are a Set without objects; whether that may
-// be applied is decided by the prune guard of package apply, which knows what was there before.
+// be applied is decided by the prune guard of package apply, which knows what was there before. An empty kustomization file is an
+// error, as it is for kustomize.
+//
+// Scalars mean what they mean to kubectl: in plain YAML that is YAML 1.1 (yes is true), as for kubectl apply -f, and through
+// kustomize it is what kustomize makes of them (yes is text), as for kubectl apply -k. Labels and annotations that are
+// no text stay what they are, for package check to refuse. ${…} is text.
+//
+// Symbolic links are followed within the file system, when it is an [io/fs.ReadLinkFS]; one that leads out of it is an error, as is
+// a submodule. Origins and Files name the real file.
 //
 // # What it promises
 //
 // Nothing is written, no program is started, no request leaves the machine, no file outside of the file system is read.
-// kustomize would do all of that if asked: it clones remote bases with git, fetches remote files over http, runs helm and
-// plugins. So every kustomization and every plugin configuration is examined at the moment kustomize reads it (see vet.go), and
-// refused with file and line before kustomize acts on it. Bases and components may be anywhere in the repository; other files
-// must be at or below the folder of the kustomization that names them, which is kustomize's own rule.
+// kustomize would do all of that if asked: it clones remote bases with git, fetches remote files over http, runs Helm and
+// plugins. So every kustomization and every configuration of a plugin is examined before kustomize can act on it (see vet.go), and
+// refused with file and line. Bases and components may be anywhere in the repository; other files must be at or below
+// the folder of the kustomization that names them, which is kustomize's own rule. Keys that are there twice are refused, which
+// kustomize mostly takes: it forgets one of them, and what that had listed would be pruned. Else a kustomization gives what kustomize
+// build gives, byte for byte.
 //
 // The same commit gives the same bytes. Objects come sorted by group, kind, namespace and name. An object that is there twice,
-// also in two versions of its API, is refused with both places named. ${…} is text.
+// also in two versions of its API, is refused with both places named.
 //
-// Input is bounded by [Limits]: files, bytes, objects, nesting and time. Loops of bases, of symbolic links and of YAML aliases
-// end in an error. A panic of the library is an error.
+// Input is bounded by [Limits]: files, bytes, objects, nesting and time. Loops of bases, of symbolic links, of YAML aliases and of schemas
+// end in an error. A panic of a library is an error, and so is its log.Fatal (see guard.go). What is not bounded beforehand is the memory in
+// which kustomize multiplies bounded input, as with a large annotation for all of many objects: only the result is measured. A build that
+// is over its time is left alone, and ends with the next file that it wants to read.
+//
+// kustomize writes warnings about deprecated fields to standard error, without a way to tell it not to.
 //
 // # Errors
 //
-// What a user can mend is an [*Error]: file, line, cause, next step. Several may be joined; [Errors] takes them apart. An error
-// of the file system itself other than "does not exist" is returned as it is, wrapped, and never taken for absence.
-// No error text holds the content of a Secret; the unabridged text of kustomize's errors, which may, stays in the chain for
-// errors.As and is not part of any Error().
+// What a user can mend is an [*Error]: file, line, cause, next step. Several may be joined, up to 20; [Errors] takes them apart. An error
+// of the file system itself other than "does not exist" is returned as it is, wrapped, and never taken for absence. The same goes for
+// the end of the context.
+//
+// No error text holds the content of a Secret. The unabridged text of kustomize's errors, which may, stays in the chain for errors.As and is
+// not part of any Error().
 package render

@@ -37,14 +37,15 @@ func explain(v *vetter, err error) error {
 
 var (
 	recursed  = regexp.MustCompile(`recursed accumulation of path '([^']*)': `)
+	configure = regexp.MustCompile("(?s)trouble configuring builtin \\w+ with config: `\\n.*?\\n`: ")
 	wrapping  = regexp.MustCompile(`(?s)^.*(?:accumulation err='.*?'|recursed merging from path '[^']*'|accumulateDirectory|accumulating resources|accumulating components): `)
-	revealing = regexp.MustCompile(`(?s)(\n|[[({]"|\{"|with config:| in object |for value |: node contents| \[patch:|, Patch=|JsonOp=|decoding ).*$`)
+	revealing = regexp.MustCompile(`(?s)(\n|[[({]"|\{"|with config:| in object |for value |: node contents| \[patch:|, Patch=|JsonOp=|decoding [\[{]).*$`)
 )
 
 // brief gives the innermost part of one of kustomize's texts, without anything that quotes the content of an object.
 func brief(text string) string {
 	const most = 300
-	text = wrapping.ReplaceAllString(text, "")
+	text = configure.ReplaceAllString(wrapping.ReplaceAllString(text, ""), "")
 	text = strings.NewReplacer(".[noGrp]", "", ".[noVer]", "", ".[noNs]", "", "/[noName]", "").Replace(text)
 	text = strings.TrimSpace(revealing.ReplaceAllString(text, ""))
 	text = strings.TrimRight(text, `'"`+"` :;,")

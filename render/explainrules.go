@@ -77,6 +77,9 @@ func patchRules(on onText) []explainRule {
 		on(`must specify one of patch and path in`, func(x *explainer, _ []string) error {
 			return x.at("patches", "", "", "an entry has neither a patch nor a path")
 		}),
+		on(`patch appears to be empty; files=`, func(x *explainer, _ []string) error {
+			return x.at("patchesStrategicMerge", "", "remove them from the list", "the files hold no patch")
+		}),
 		on(`patch and path can't be set at the same time`, func(x *explainer, _ []string) error {
 			return x.at("patches", "", "keep one of them", "an entry has a patch and a path")
 		}),
@@ -161,6 +164,9 @@ func otherRules(on onText) []explainRule {
 		}),
 		on(`var '\{(\S+) (\S+) .*cannot be mapped to a field`, func(x *explainer, m []string) error {
 			return x.at("vars", m[1], "", "there is no object and field for %s", m[1])
+		}),
+		on(`found \d+ resId matches for var \{?(\S+)`, func(x *explainer, m []string) error {
+			return x.at("vars", m[1], "give its objref a namespace", "there are several objects for %s", m[1])
 		}),
 		on(`resource with name (\S+) does not match a config`, func(x *explainer, m []string) error {
 			return x.at("replicas", m[1], "", "there is no Deployment, StatefulSet or other workload %s", m[1])

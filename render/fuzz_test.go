@@ -9,8 +9,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/mooring-dev/mooring/render"
 	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // fuzzLimits are small, so that what is bounded by them is seen to be.
@@ -50,9 +52,31 @@ func robust(t *testing.T, repo fstest.MapFS) {
 			t.Fatalf("%s comes from %s, which has fewer lines", id, o.Origin)
 		}
 	}
+	if repo["kustomization.yaml"] != nil {
+		likeKustomize(t, repo, set)
+	}
 	again, err := r.Render(ctx, repo, ".")
 	if err != nil || again.Digest() != set.Digest() {
 		t.Fatalf("not the same again: %v", err)
+	}
+}
+
+// likeKustomize compares with kustomize itself. That is safe: what it must not do was refused before.
+func likeKustomize(t *testing.T, repo fstest.MapFS, set *render.Set) {
+	memory, ok := inMemory(t, repo)
+	if !ok {
+		return
+	}
+	want, err := direct(t, memory, ".")
+	if err != nil {
+		t.Fatalf("kustomize: %v", err)
+	}
+	var got []*unstructured.Unstructured
+	for _, o := range set.Objects {
+		got = append(got, o.Unstructured)
+	}
+	if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
+		t.Fatalf("-kustomize +ours:\n%s", diff)
 	}
 }
 
