@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -106,14 +107,16 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err != nil {
 		return err
 	}
-	meters := report.NewMetrics(metrics.Registry)
+	instance, err := os.Hostname() // in a cluster, the name of the pod
+	if err != nil {
+		return fmt.Errorf("find a name for this agent: %w", err)
+	}
 	r := &Reconciler{
 		client:  mgr.GetClient(),
 		syncer:  syncer,
 		remover: applier,
-		metrics: meters,
 		reporter: &report.Reporter{
-			Client: mgr.GetClient(), Events: mgr.GetEventRecorder("mooring"), Metrics: meters,
+			Client: mgr.GetClient(), Metrics: report.NewMetrics(metrics.Registry), Instance: instance,
 		},
 	}
 	err = builder.ControllerManagedBy(mgr).

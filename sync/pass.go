@@ -125,7 +125,7 @@ func (p *pass) cause(t *target) report.Cause {
 		return report.CauseConfirm
 	case t.rev.Commit != p.out.Applied.Commit:
 		return report.CauseCommit
-	case t.digest != p.out.Digest:
+	case t.digest != p.out.Digest || t.rev != p.out.Applied: // the path, or another name of the same commit
 		return report.CauseSpec
 	}
 	return report.CauseDrift

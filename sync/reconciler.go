@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -22,6 +24,7 @@ import (
 // reporter tells the world what became of a pass.
 type reporter interface {
 	Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome) error
+	Forget(namespace, name string)
 }
 
 // remover takes the objects of a deleted Mooring away, or lets go of them.
@@ -38,7 +41,6 @@ type Reconciler struct {
 	syncer   *Syncer
 	remover  remover
 	reporter reporter
-	metrics  *report.Metrics
 }
 
 // Reconcile makes a pass, or carries out the deletion policy.
@@ -101,14 +103,19 @@ func (r *Reconciler) remove(ctx context.Context, m *v1alpha1.Mooring) (ctrl.Resu
 		}
 		return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
 	}
-	before := m.DeepCopy()
-	controllerutil.RemoveFinalizer(m, v1alpha1.Finalizer)
-	if err := r.client.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+	if err := r.client.Patch(ctx, m, withoutFinalizer(m)); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("remove finalizer: %w", err)
 	}
 	r.forget(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 	r.remover.Forget(ID(m))
 	return ctrl.Result{}, nil
+}
+
+// withoutFinalizer takes our finalizer off and no other. It asks for that entry alone to be as it was: the object as a whole has
+// changed meanwhile, because the ApplySet's book was closed.
+func withoutFinalizer(m *v1alpha1.Mooring) client.Patch {
+	path := fmt.Sprintf("/metadata/finalizers/%d", slices.Index(m.Finalizers, v1alpha1.Finalizer))
+	return client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, v1alpha1.Finalizer))
 }
 
 // remove takes the objects of a deleted Mooring away, or lets go of them, as its deletion policy says. Suspend does
@@ -135,7 +142,7 @@ func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (ou
 
 func (r *Reconciler) forget(req ctrl.Request) {
 	r.syncer.units.forget(req.NamespacedName)
-	r.metrics.Forget(req.Namespace, req.Name)
+	r.reporter.Forget(req.Namespace, req.Name)
 }
 
 func suspended(m *v1alpha1.Mooring) Outcome {
@@ -164,7 +171,7 @@ func logOutcome(ctx context.Context, out Outcome) {
 // a person asks. Our own writes (status, finalizer, ApplySet annotations) do not wake us.
 func wakes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectNew.GetDeletionTimestamp() != nil {
+		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() { // a deletion makes a new generation, too
 			return true
 		}
 		was, is := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()

@@ -33,7 +33,7 @@ func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
 	if apierrors.IsNotFound(err) {
 		return remote, &mendable{
 			error: fmt.Errorf("read Secret %s: it does not exist", name),
-			mend:  fmt.Sprintf("Make it (kubectl -n %s create secret generic %s --from-file=… ), or name another one in spec.source.secretRef", name.Namespace, name.Name),
+			mend:  fmt.Sprintf("make it (kubectl -n %s create secret generic %s --from-file=…), or name another one in spec.source.secretRef", name.Namespace, name.Name),
 		}
 	}
 	if err != nil {

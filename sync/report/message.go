@@ -31,7 +31,11 @@ func Message(out Outcome) string {
 		return fmt.Sprintf("%s is applied, but not healthy in time: %s. Look at these objects; a commit that mends them is taken up as usual",
 			out.Applied, unhealthy(out.Result.Unhealthy()))
 	}
-	parts := []string{sentence(failure(out))}
+	what := failure(out)
+	if h := hint(out.Err); h != "" {
+		what += "; " + h
+	}
+	parts := []string{sentence(what)}
 	if out.KeepErr != nil {
 		parts = append(parts, sentence(fmt.Sprintf("drift could not be corrected to %s: %v", out.Applied, first(out.KeepErr))))
 	} else if !out.Applied.IsZero() && out.Applied != out.Newest && out.Stage != StageApply {
@@ -103,14 +107,11 @@ func few(all []string, what string) string {
 	return fmt.Sprintf("%s; and %d more %s", strings.Join(all[:shown], "; "), len(all)-shown, what)
 }
 
-// mend is the next step for a person: the one that the failure itself knows, else the one that goes with the reason.
+// mend is the next step for a person that goes with the reason.
 func mend(out Outcome) string {
-	if hint := hint(out.Err); hint != "" {
-		return hint
-	}
 	switch out.Reason {
 	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed:
-		return "Mend the file and push; it is not tried again before another commit"
+		return "It is not tried again before another commit, or another spec"
 	case v1alpha1.ReasonPruneGuarded:
 		if out.Plan.Guard.Reason != apply.GuardEmpty {
 			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s", strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest)
