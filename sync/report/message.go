@@ -111,7 +111,7 @@ func few(all []string, what string) string {
 func mend(out Outcome) string {
 	switch out.Reason {
 	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed:
-		return "It is not tried again before another commit, or another spec"
+		return "It is not tried again: push a commit that mends it, or correct the spec"
 	case v1alpha1.ReasonPruneGuarded:
 		if out.Plan.Guard.Reason != apply.GuardEmpty {
 			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s", strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest)

@@ -87,8 +87,8 @@ func TestConditionsByReason(t *testing.T) {
 		message []string
 	}{
 		{v1alpha1.ReasonFetchFailed, report.StageFetch, metav1.ConditionFalse, v1alpha1.ConditionReconciling, []string{"the cause", "main@sha1:aaaa", "stays in force"}},
-		{v1alpha1.ReasonRenderFailed, report.StageRender, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"main@sha1:bbbb", "does not render", "the cause", "stays in force", "another commit"}},
-		{v1alpha1.ReasonCheckFailed, report.StageCheck, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"web.yaml:7", "MOOR001", "main@sha1:aaaa", "stays in force", "another commit"}},
+		{v1alpha1.ReasonRenderFailed, report.StageRender, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"main@sha1:bbbb", "does not render", "the cause", "stays in force", "push"}},
+		{v1alpha1.ReasonCheckFailed, report.StageCheck, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"web.yaml:7", "MOOR001", "main@sha1:aaaa", "stays in force", "push"}},
 		{v1alpha1.ReasonPruneGuarded, report.StageGuard, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"main@sha1:bbbb", "2 of 4 objects", "stays in force"}},
 		{v1alpha1.ReasonApplyFailed, report.StageApply, metav1.ConditionFalse, v1alpha1.ConditionReconciling, []string{"the cause", "tried again"}},
 	}
