@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -290,4 +291,33 @@ rules: [{apiGroups: [""], resources: [configmaps], verbs: [VERB]}]
 	if err := f.refuse(strings.Replace(both, "VERB", "deletecollection", 1)); !strings.Contains(err.Error(), "forbidden") {
 		t.Fatal(err)
 	}
+}
+
+// A panic of a library in one object's goroutine is that object's error: it must not end the agent.
+func TestPanicIsTheObjectsError(t *testing.T) {
+	cluster := kube.Start(t)
+	cfg := cluster.Config()
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return tripper{next} })
+	f := newFixtureAs(t, cluster, cfg)
+	const good, bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good, namespace: $NS}\n",
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: trips, namespace: $NS}\n"
+	err := f.refuse(good + bad)
+	panicked, ok := errors.AsType[*apply.Panic](err)
+	if !ok || !strings.Contains(err.Error(), "ConfigMap/"+f.ns+"/trips") || len(panicked.Stack) == 0 {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "goroutine") {
+		t.Errorf("the stack is in the message: %v", err)
+	}
+	f.sync(good)
+}
+
+// tripper panics over an object.
+type tripper struct{ next http.RoundTripper }
+
+func (r tripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/trips") {
+		panic("assignment to entry in nil map")
+	}
+	return r.next.RoundTrip(req)
 }

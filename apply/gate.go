@@ -22,7 +22,7 @@ func (r *runner) gate(ctx context.Context, steps []StepResult) {
 		}
 		r.changed[s.ID] = true
 		wg.Go(func() {
-			if err := r.ready(ctx, s, until); err != nil {
+			if err := safely(func() error { return r.ready(ctx, s, until) }); err != nil {
 				r.fail(s, Failed, err)
 			}
 		})

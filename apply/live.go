@@ -66,7 +66,11 @@ func (a *Applier) listOnce(ctx context.Context, u Unit, kinds []schema.GroupKind
 	g.SetLimit(a.concurrency)
 	for _, r := range served {
 		g.Go(func() error {
-			items, err := a.listKind(ctx, u, r)
+			var items []*metav1.PartialObjectMetadata
+			err := safely(func() (err error) {
+				items, err = a.listKind(ctx, u, r)
+				return err
+			})
 			if err != nil {
 				return fmt.Errorf("list %s: %w", r.GroupKind(), err)
 			}

@@ -96,8 +96,11 @@ func (p *planner) examineEach(ctx context.Context, all []wanted) []examined {
 	g.SetLimit(p.concurrency)
 	for i, w := range all {
 		g.Go(func() error {
-			step, err := p.examine(ctx, w)
-			seen[i] = examined{wanted: w, step: step, err: err}
+			seen[i] = examined{wanted: w}
+			seen[i].err = safely(func() (err error) {
+				seen[i].step, err = p.examine(ctx, w)
+				return err
+			})
 			return nil
 		})
 	}

@@ -112,7 +112,7 @@ func (r *runner) group(ctx context.Context, wave string, steps []StepResult) {
 		g.Go(func() error {
 			if ctx.Err() != nil {
 				r.fail(s, NotReached, context.Cause(ctx))
-			} else if err := r.do(ctx, s); err != nil {
+			} else if err := safely(func() error { return r.do(ctx, s) }); err != nil {
 				r.fail(s, Failed, err)
 			} else {
 				s.State = Done

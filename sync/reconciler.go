@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -152,10 +153,10 @@ func suspended(m *v1alpha1.Mooring) Outcome {
 // logOutcome is the one place where a pass is logged: failures as errors, changes as information, rest not at all.
 func logOutcome(ctx context.Context, out Outcome) {
 	l := log.FromContext(ctx).WithValues("revision", out.Newest.String(), "reason", out.Reason)
-	var panicked *PanicError
+	if stack := stackOf(out.Err); stack != "" {
+		l.Error(out.Err, "a panic below the pass", "stack", stack)
+	}
 	switch {
-	case errors.As(out.Err, &panicked):
-		l.Error(out.Err, "pass panicked", "stack", string(panicked.Stack))
 	case out.Err != nil:
 		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
 	case out.Result != nil && out.Result.Counts().Changes() > 0:
@@ -165,6 +166,20 @@ func logOutcome(ctx context.Context, out Outcome) {
 	if out.KeepErr != nil {
 		l.Error(out.KeepErr, "drift could not be corrected", "applied", out.Applied.String())
 	}
+}
+
+// stackOf a panic that was made an error, by a pass or by one of its steps; empty for every other error.
+func stackOf(err error) string {
+	if e, ok := errors.AsType[*PanicError](err); ok {
+		return string(e.Stack)
+	}
+	if e, ok := errors.AsType[*render.Panic](err); ok {
+		return string(e.Stack)
+	}
+	if e, ok := errors.AsType[*apply.Panic](err); ok {
+		return string(e.Stack)
+	}
+	return ""
 }
 
 // wakes lets those changes of a Mooring through that ask for a pass: its spec, its deletion, and the annotations by which
