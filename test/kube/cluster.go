@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/mooring-dev/mooring/test/child"
 )
 
 // controllers are the few of kube-controller-manager's that somebody would miss: without the first two a deleted
@@ -45,9 +47,9 @@ type Cluster struct {
 
 	// mu guards what RestartAPIServer exchanges.
 	mu        sync.Mutex
-	etcd      *process
-	apiserver *process
-	manager   *process
+	etcd      *child.Process
+	apiserver *child.Process
+	manager   *child.Process
 	port      *reservation
 	detach    bool
 }
@@ -138,7 +140,7 @@ func (c *Cluster) poll(ctx context.Context, ask func() error) error {
 			return nil
 		}
 		for _, p := range c.processes() {
-			if ended := p.ended(); ended != nil {
+			if ended := p.Ended(); ended != nil {
 				return ended
 			}
 		}
@@ -181,7 +183,7 @@ func (c *Cluster) configure(id identity) error {
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.apiserver.shutdown(ctx)
+	_ = c.apiserver.Stop(ctx) // one that was killed because it took too long is gone, too
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 	if err := c.startAPIServer(ctx); err != nil {
@@ -195,7 +197,7 @@ func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.processes() {
-		p.kill()
+		p.Kill()
 	}
 	if c.port != nil {
 		c.port.release()
@@ -204,9 +206,9 @@ func (c *Cluster) Stop() {
 }
 
 // processes that were started, the ones that need the others first.
-func (c *Cluster) processes() []*process {
-	var started []*process
-	for _, p := range []*process{c.manager, c.apiserver, c.etcd} {
+func (c *Cluster) processes() []*child.Process {
+	var started []*child.Process
+	for _, p := range []*child.Process{c.manager, c.apiserver, c.etcd} {
 		if p != nil {
 			started = append(started, p)
 		}
@@ -217,7 +219,7 @@ func (c *Cluster) processes() []*process {
 func (c *Cluster) tails() string {
 	var b strings.Builder
 	for _, p := range c.processes() {
-		b.WriteString("\n" + p.tail(25))
+		b.WriteString("\n" + p.LogTail(25))
 	}
 	return b.String()
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mooring-dev/mooring/test/child"
 )
 
 // AgentOptions of one agent.
@@ -30,7 +32,7 @@ type AgentOptions struct {
 
 // Agent is a running agent: the real binary in a process of its own.
 type Agent struct {
-	*process
+	*child.Process
 	// MetricsURL and ProbeURL are where it answers over http.
 	MetricsURL, ProbeURL string
 }
@@ -73,16 +75,16 @@ func (w *World) tryAgent(ctx context.Context, o AgentOptions, store string) (*Ag
 		"--metrics-bind-address", ports[0], "--health-probe-bind-address", ports[1],
 	}, o.Args...)...)
 	cmd.Env = w.environment()
-	p, err := start(o.Name, w.path(o.Name+".log"), cmd)
+	p, err := child.Start(o.Name, w.path(o.Name+".log"), cmd)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{process: p, MetricsURL: "http://" + ports[0] + "/metrics", ProbeURL: "http://" + ports[1]}
+	a := &Agent{Process: p, MetricsURL: "http://" + ports[0] + "/metrics", ProbeURL: "http://" + ports[1]}
 	w.mu.Lock()
 	w.agents = append(w.agents, a)
 	w.mu.Unlock()
 	err = Poll(ctx, o.Name+" is ready", func() error {
-		if ended := p.ended(); ended != nil {
+		if ended := p.Ended(); ended != nil {
 			return Final(ended)
 		}
 		return a.Probe(ctx, "readyz")
@@ -95,16 +97,7 @@ func (w *World) tryAgent(ctx context.Context, o AgentOptions, store string) (*Ag
 }
 
 // Stop asks the agent to end, as Kubernetes does, and waits. An agent that does not end by itself is an error.
-func (a *Agent) Stop() error { return a.stop() }
-
-// Kill ends the agent with SIGKILL, in the middle of whatever it does.
-func (a *Agent) Kill() { a.kill() }
-
-// LogTail is the end of the agent's log.
-func (a *Agent) LogTail(lines int) string { return a.tail(lines) }
-
-// LogFile is the path of the agent's log.
-func (a *Agent) LogFile() string { return a.log }
+func (a *Agent) Stop() error { return a.Process.Stop(context.Background()) }
 
 // Probe asks one of the health endpoints, "healthz" or "readyz".
 func (a *Agent) Probe(ctx context.Context, name string) error {
@@ -197,6 +190,3 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+len(sep):], true
 }
-
-// PID is the number of the agent's process.
-func (a *Agent) PID() int { return a.cmd.Process.Pid }
