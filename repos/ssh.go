@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -152,10 +153,13 @@ func (s *pipeSession) refs(context.Context) (*packp.AdvRefs, error) {
 
 func (s *pipeSession) ask(_ context.Context, request []byte) (io.ReadCloser, error) {
 	s.asked = true
-	if _, err := s.in.Write(request); err != nil {
-		return nil, failf(KindUnavailable, "", "send request: %w", err)
+	_, err := s.in.Write(request)
+	if err == nil {
+		err = s.in.Close()
 	}
-	if err := s.in.Close(); err != nil {
+	// A server refuses a request at the first line that it does not like, and may have ended before it has read the rest.
+	// What it answered says why, and is still to be read.
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EPIPE) {
 		return nil, failf(KindUnavailable, "", "send request: %w", err)
 	}
 	return io.NopCloser(s.out), nil
