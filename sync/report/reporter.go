@@ -42,6 +42,7 @@ type written struct {
 // Report writes the status of m when it changed, sends the Events, and counts. m is left as it was given.
 // An error means that the status could not be written; Events were not sent then, so that the next try sends them.
 func (r *Reporter) Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome) error {
+	r.Metrics.Observe(m.Namespace, m.Name, out) // first: the pass was made, whatever becomes of the status
 	m = r.newest(m)
 	after := m.DeepCopy()
 	after.Status = Status(m, out)
@@ -53,7 +54,6 @@ func (r *Reporter) Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome)
 		}
 		r.remember(m, written{uid: m.UID, version: sent.ResourceVersion, status: after.Status})
 	}
-	r.Metrics.Observe(m.Namespace, m.Name, out)
 	for _, e := range events {
 		if err := r.send(ctx, m, e); err != nil { // no reason to make the pass again: the status has it
 			log.FromContext(ctx).Error(err, "event is lost", "note", e.Note)
