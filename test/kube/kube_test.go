@@ -264,7 +264,7 @@ func TestKubectlErrorHoldsItsWords(t *testing.T) {
 func TestLaunchThatFailsShowsTheLogs(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho \"$1 says: the disk is full\"\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\n[ \"$1\" = etcd ] || exec sleep 60\necho \"$1 says: the disk is full\"\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := kube.Launch(t.Context(), kube.Options{Binary: broken, Dir: dir})
