@@ -16,6 +16,8 @@ import (
 // Renderer renders folders. The zero value is ready to use, with the default limits. It may be used by many goroutines.
 type Renderer struct {
 	Limits Limits
+	// Expanders are asked in this order, once the objects are built.
+	Expanders []Expander
 }
 
 // Render gives the objects that the folder dir of fsys stands for. dir is relative to the root of fsys; "" and "." are the root itself, and
@@ -45,7 +47,16 @@ func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set
 	if err := settle(objects, limits); err != nil {
 		return nil, err
 	}
-	return &Set{Objects: objects, Files: t.used()}, nil
+	var warnings []Warning
+	if len(r.Expanders) > 0 {
+		if objects, warnings, err = r.expand(ctx, objects); err != nil {
+			return nil, err
+		}
+		if err := settle(objects, limits); err != nil {
+			return nil, err
+		}
+	}
+	return &Set{Objects: objects, Files: t.used(), Warnings: warnings}, nil
 }
 
 // root finds the folder that is to be rendered.

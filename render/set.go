@@ -14,12 +14,16 @@ type Set struct {
 	Objects []Object
 	// Files that were read to get there, each once, sorted by path.
 	Files []File
+	// Warnings of the expanders, in a deterministic order.
+	Warnings []Warning
 }
 
 // Object is one wanted object and the file that it came from.
 type Object struct {
 	*unstructured.Unstructured
 	Origin Origin
+	// From is the object that this one was expanded from, such as an AppConfiguration; the zero ID when it was written as it is.
+	From ID
 }
 
 // ID names an object for as long as it lives. The version is not part of it: networking.istio.io/v1 and v1beta1
