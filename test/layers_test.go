@@ -45,7 +45,7 @@ var fences = map[string][]string{
 	"k8s.io/client-go":               {"apply", "sync", "sync/report", "cmd/mooring/...", "test/..."},
 	"sigs.k8s.io/controller-runtime": {"apply", "sync", "sync/report", "cmd/mooring/...", "test/..."},
 	"github.com/go-git":              {"repos", "test/..."},
-	"sigs.k8s.io/kustomize":          {"render", "test/..."},
+	"sigs.k8s.io/kustomize":          {"render", "render/app", "test/..."},
 	"github.com/spf13/cobra":         {"cmd/mooring/...", "test/..."},
 }
 

@@ -1,0 +1,3 @@
+package app
+
+//go:generate sh -c "go tool controller-gen crd paths=. output:crd:stdout > crd.yaml"

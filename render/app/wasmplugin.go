@@ -1,0 +1,14 @@
+package app
+
+// WasmPlugin is not described yet.
+type WasmPlugin struct {
+	// Name tells it from the others; the object is called <app>-<name>.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	Escape `json:",inline"`
+}
+
+func (b *builder) wasmPlugins() {}
