@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/semaphore"
@@ -58,7 +59,10 @@ func (v *vetter) build(ctx context.Context) ([]Object, error) {
 	go func() {
 		defer builds.Release(shares)
 		defer cancel()
-		objects, err := v.run()
+		objects, err := v.divided()
+		if errors.Is(err, errUndivided) {
+			objects, err = v.run()
+		}
 		result <- built{objects, err}
 	}()
 	select {
@@ -106,7 +110,8 @@ func (v *vetter) krusty(notes bool) (resmap.ResMap, error) {
 		openapi.ResetOpenAPI()
 	}
 	v.notes = notes
+	v.tree.cache.count(func(c *Counts) { c.Undivided++ })
 	// The default is no plugins, no files from outside of the folders of kustomizations, and no sorting, which takes kustomize a fifth of
 	// its time and which we do ourselves.
-	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{v.tree, v}, outside(v.root))
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{tree: v.tree, vetter: v}, outside(v.root))
 }

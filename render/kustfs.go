@@ -21,6 +21,7 @@ var (
 
 // kustFS is the file system that kustomize gets: the tree, read-only, with a look at every file before kustomize sees it.
 type kustFS struct {
+	readOnly
 	tree *tree
 	*vetter
 }
@@ -126,26 +127,29 @@ func (k *kustFS) ReadDir(name string) ([]string, error) {
 	return names, nil
 }
 
+// readOnly is what a build does not need of a file system.
+type readOnly struct{}
+
 // Create refuses.
-func (k *kustFS) Create(string) (filesys.File, error) { return nil, errReadOnly }
+func (readOnly) Create(string) (filesys.File, error) { return nil, errReadOnly }
 
 // Mkdir refuses.
-func (k *kustFS) Mkdir(string) error { return errReadOnly }
+func (readOnly) Mkdir(string) error { return errReadOnly }
 
 // MkdirAll refuses.
-func (k *kustFS) MkdirAll(string) error { return errReadOnly }
+func (readOnly) MkdirAll(string) error { return errReadOnly }
 
 // RemoveAll refuses.
-func (k *kustFS) RemoveAll(string) error { return errReadOnly }
+func (readOnly) RemoveAll(string) error { return errReadOnly }
 
 // WriteFile refuses.
-func (k *kustFS) WriteFile(string, []byte) error { return errReadOnly }
+func (readOnly) WriteFile(string, []byte) error { return errReadOnly }
 
 // Open refuses: a build reads whole files.
-func (k *kustFS) Open(string) (filesys.File, error) { return nil, errUnsupported }
+func (readOnly) Open(string) (filesys.File, error) { return nil, errUnsupported }
 
 // Glob refuses: a build has no patterns.
-func (k *kustFS) Glob(string) ([]string, error) { return nil, errUnsupported }
+func (readOnly) Glob(string) ([]string, error) { return nil, errUnsupported }
 
 // Walk refuses: a build visits what its kustomizations name.
-func (k *kustFS) Walk(string, filepath.WalkFunc) error { return errUnsupported }
+func (readOnly) Walk(string, filepath.WalkFunc) error { return errUnsupported }

@@ -88,10 +88,14 @@ func (w *plainWalk) entry(name string, parents []string) error {
 	if err != nil {
 		return err
 	}
-	objects, err := w.tree.plainObjects(f)
-	if err != nil {
-		w.faults.add(err)
-		return nil
+	key := fileKey{f.path, f.hash, w.tree.limits, true}
+	objects, ok := w.tree.cache.plainFile(key)
+	if !ok {
+		if objects, err = w.tree.plainObjects(f); err != nil {
+			w.faults.add(err)
+			return nil
+		}
+		w.tree.cache.keepPlainFile(key, objects)
 	}
 	if w.count += len(objects); w.count > w.tree.limits.Objects {
 		return tooMany(w.tree.limits.Objects)

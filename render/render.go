@@ -18,15 +18,32 @@ type Renderer struct {
 	Limits Limits
 	// Expanders are asked in this order, once the objects are built.
 	Expanders []Expander
+	// Cache keeps what renders gave; nil keeps nothing. With one, a Set may be the very one that an earlier render returned, and different Sets may
+	// share objects.
+	Cache *Cache
 }
 
 // Render gives the objects that the folder dir of fsys stands for. dir is relative to the root of fsys; "" and "." are the root itself, and
 // a leading "./" is fine. fsys is only read, also for a moment after ctx is done: kustomize cannot be interrupted between two
-// files. A fault in the repository's files is an *Error, or several of them joined.
+// files. A fault in the repository's files is an *Error, or several of them joined. Nobody may write into the Set or its objects: others
+// may have them too.
 func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set, err error) {
 	defer caught(&err, dir)
-	limits := r.Limits.orDefault()
-	t := newTree(fsys, limits, ctx.Err)
+	key := setKey{dir, r.Limits.orDefault()}
+	if set := r.Cache.set(ctx, fsys, key, r.Expanders); set != nil {
+		return set, nil
+	}
+	t := newTree(fsys, key.limits, ctx.Err)
+	t.cache = r.Cache
+	set, err = r.render(ctx, t, dir)
+	if err == nil {
+		r.Cache.keepSet(key, r.Expanders, t, set)
+	}
+	return set, err
+}
+
+// render makes a Set. All that it knows of the repository, it knows from the tree.
+func (r *Renderer) render(ctx context.Context, t *tree, dir string) (*Set, error) {
 	root, err := t.root(dir)
 	if err != nil {
 		return nil, err
@@ -44,7 +61,9 @@ func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(objects, limits); err != nil {
+	// Here the objects are complete, whichever way they were built, and what looks at all of them at once has its place. Others may have the same objects,
+	// so it changes copies.
+	if err := settle(objects, t.limits); err != nil {
 		return nil, err
 	}
 	var warnings []Warning
@@ -52,7 +71,7 @@ func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set
 		if objects, warnings, err = r.expand(ctx, objects); err != nil {
 			return nil, err
 		}
-		if err := settle(objects, limits); err != nil {
+		if err := settle(objects, t.limits); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +117,7 @@ func settle(objects []Object, limits Limits) error {
 		bytes += weigh(o.Object)
 	}
 	if bytes > limits.OutputBytes {
-		return fault("", 0, "split the path in two", "the objects have more than %s together", size(limits.OutputBytes))
+		return tooLarge(limits)
 	}
 	slices.SortStableFunc(objects, func(a, b Object) int { return compare(a.ID(), b.ID()) })
 	for i := 1; i < len(objects); i++ {
@@ -107,6 +126,10 @@ func settle(objects []Object, limits Limits) error {
 		}
 	}
 	return bad.join()
+}
+
+func tooLarge(limits Limits) error {
+	return fault("", 0, "split the path in two", "the objects have more than %s together", size(limits.OutputBytes))
 }
 
 func compare(a, b ID) int {

@@ -8,7 +8,8 @@ import (
 )
 
 // Set is the complete, sorted, duplicate-free list of objects that a path of a commit stands for.
-// It is read by everybody and changed by nobody after Render returned it.
+// It is read by everybody and changed by nobody after Render returned it: other Sets may share its objects, and a [Cache] may give it again. Whoever
+// wants to change an object makes a copy.
 type Set struct {
 	// Objects in a deterministic order: by group, kind, namespace and name.
 	Objects []Object

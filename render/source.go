@@ -27,23 +27,29 @@ const (
 // sources lists the objects in a file, lists taken apart, in the order in which they are written. Every one has an apiVersion, a
 // kind and a name.
 func (t *tree) sources(f *file) ([]source, error) {
+	all, _, err := t.resource(f)
+	return all, err
+}
+
+// resource lists the objects in a file, as sources does, and the documents that they are in.
+func (t *tree) resource(f *file) ([]source, []document, error) {
 	if bytes.HasPrefix(f.content, []byte(lfsPointer)) {
-		return nil, fault(f.path, 1, "keep it in Git itself", "the file is in Git LFS, and only a pointer to it is here")
+		return nil, nil, fault(f.path, 1, "keep it in Git itself", "the file is in Git LFS, and only a pointer to it is here")
 	}
 	docs, err := parse(f.path, f.content, t.limits, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []source
 	for _, d := range docs {
 		if all, err = flatten(all, f.path, d, d.root, ""); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(all) > t.limits.Objects {
-			return nil, tooMany(t.limits.Objects)
+			return nil, nil, tooMany(t.limits.Objects)
 		}
 	}
-	return all, nil
+	return all, docs, nil
 }
 
 func tooMany(n int) error {

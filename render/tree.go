@@ -51,6 +51,7 @@ type tree struct {
 	infos   map[string]fs.FileInfo // of names that were looked at and are no symbolic links
 	targets map[string]string      // of symbolic links that were looked at
 
+	cache  *Cache // nil when nothing is kept
 	bytes  int64
 	broken error // the first error that is not about the user's files: from then on nothing is read
 }
@@ -228,11 +229,25 @@ func (t *tree) read(real string) (*file, error) {
 			return nil, t.trouble(fmt.Errorf("hash %s: %w", real, err))
 		}
 	} else {
-		sum := sha256.Sum256(content)
-		f.hash = hex.EncodeToString(sum[:])
+		f.hash = hashOfContent(content)
 	}
 	t.files[real] = f
 	return f, nil
+}
+
+// hashOf gives the hash of a file, as read notes it. A file system that does not know it has to be read.
+func hashOf(fsys fs.FS, name string, limits Limits) (string, error) {
+	if h, ok := fsys.(hasher); ok {
+		return h.Hash(name)
+	}
+	t := newTree(fsys, limits, func() error { return nil })
+	content, err := t.load(name)
+	return hashOfContent(content), err
+}
+
+func hashOfContent(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // load reads a file's content, and no more of it than the limit.

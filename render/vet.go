@@ -34,6 +34,7 @@ type vetter struct {
 
 	read     map[string]*kustomization // by folder
 	sources  map[string][]source       // the objects of the files that were read as resources
+	facts    map[string]*facts         // and what else a divided build has to know of these files
 	verdicts map[verdictKey]error
 	costs    map[string]cost // by folder
 	faults   faults
@@ -63,7 +64,7 @@ func newVetter(t *tree, root string) *vetter {
 	return &vetter{
 		tree: t, root: root,
 		kustomizations: map[string][]string{}, uses: map[string]use{}, pluginFolders: map[string]bool{},
-		read: map[string]*kustomization{}, sources: map[string][]source{}, verdicts: map[verdictKey]error{}, costs: map[string]cost{},
+		read: map[string]*kustomization{}, sources: map[string][]source{}, facts: map[string]*facts{}, verdicts: map[verdictKey]error{}, costs: map[string]cost{},
 	}
 }
 
@@ -115,15 +116,7 @@ func (v *vetter) verdict(f *file, u use) error {
 func (v *vetter) examine(f *file, u use) error {
 	switch u {
 	case useResource:
-		list, err := v.tree.sources(f)
-		if err == nil {
-			err = textKeys(f.path, list)
-		}
-		for i := range list { // the nodes are many times larger than the text
-			list[i].node, list[i].doc = nil, document{}
-		}
-		v.sources[f.path] = list
-		return err
+		return v.examineResource(f)
 	case usePlugin:
 		docs, err := v.tree.parse(f)
 		if err != nil {
@@ -151,6 +144,28 @@ func (v *vetter) examine(f *file, u use) error {
 	default:
 		return nil
 	}
+}
+
+// examineResource finds the objects in a file. Of what is cached, the content is the same, and it was good.
+func (v *vetter) examineResource(f *file) error {
+	key := fileKey{f.path, f.hash, v.tree.limits, false}
+	if found, ok := v.tree.cache.resource(key); ok {
+		v.sources[f.path], v.facts[f.path] = found.sources, found.facts
+		return nil
+	}
+	list, docs, err := v.tree.resource(f)
+	if err == nil {
+		err = textKeys(f.path, list)
+	}
+	all := factsOf(f, list, docs)
+	for i := range list { // the nodes are many times larger than the text
+		list[i].node, list[i].doc = nil, document{}
+	}
+	v.sources[f.path], v.facts[f.path] = list, all
+	if err == nil {
+		v.tree.cache.keepResource(key, resourceFile{list, all})
+	}
+	return err
 }
 
 // remote says whether kustomize would take a path for something on another machine, or whether a user means that.

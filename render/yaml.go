@@ -24,6 +24,8 @@ type document struct {
 	text []byte
 	// before is how many lines of the file come before text: add it to the line of a node.
 	before int
+	// at is how many bytes of the file come before text.
+	at int
 }
 
 // line is where a node of the document is in the file.
@@ -54,10 +56,10 @@ func (t *tree) parse(f *file) ([]document, error) {
 func parse(name string, text []byte, limits Limits, bombs bool) ([]document, error) {
 	var docs []document
 	chunks, total := 0, int64(0)
-	for before := 0; len(text) > 0; {
+	for before, all := 0, len(text); len(text) > 0; {
 		chunk, rest := cut(text)
+		doc := document{text: chunk, before: before, at: all - len(text)}
 		text = rest
-		doc := document{text: chunk, before: before}
 		before += bytes.Count(chunk, []byte("\n"))
 		if chunks++; chunks > limits.Objects {
 			return nil, fault(name, doc.before+1, "split the path in two", "%w: it has more than %d documents", errBomb, limits.Objects)

@@ -1,0 +1,146 @@
+package render
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"io/fs"
+	"reflect"
+	"slices"
+	"syscall"
+)
+
+// setKey is what a caller asks for, apart from the repository and the expanders.
+type setKey struct {
+	dir    string
+	limits Limits
+}
+
+// keptSet is a Set with all that decided it. Two branches of a repository, and two repositories, have one each for the same folder.
+type keptSet struct {
+	key       setKey
+	expanders []Expander
+	set       *Set
+	misses    []string
+	folders   map[string][]string
+	types     map[string]fs.FileMode // of what was looked at and is no symbolic link
+	links     map[string]string
+}
+
+// mostSets is how many Sets are tried for one folder. Nearly all that do not serve are seen not to by their first file.
+const mostSets = 64
+
+// set gives a Set that serves for a repository as it is now, or nil.
+func (c *Cache) set(ctx context.Context, fsys fs.FS, key setKey, expanders []Expander) *Set {
+	if c == nil || ctx.Err() != nil {
+		return nil
+	}
+	c.mu.Lock()
+	candidates := slices.Clone(c.sets[key])
+	c.mu.Unlock()
+	for _, at := range candidates[:min(len(candidates), mostSets)] {
+		kept := at.Value.(*entry).value.(*keptSet)
+		if !slices.EqualFunc(kept.expanders, expanders, sameExpander) || !kept.serves(fsys) {
+			continue
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.counts.Sets++
+		if _, ok := c.entries[kept]; ok { // it may have gone meanwhile
+			c.order.MoveToFront(at)
+			c.forget(key, at)
+			c.sets[key] = append([]*list.Element{at}, c.sets[key]...)
+		}
+		return kept.set
+	}
+	return nil
+}
+
+// keepSet keeps a Set that a render over a tree has made. Expanders that cannot be compared cannot be recognised either, so nothing is kept for them.
+func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
+	if c == nil {
+		return
+	}
+	if !slices.EqualFunc(expanders, expanders, sameExpander) {
+		return
+	}
+	kept := &keptSet{key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), folders: t.folders, links: t.targets,
+		types: make(map[string]fs.FileMode, len(t.infos))}
+	bytes := int64(1000)
+	for name, info := range t.infos {
+		kept.types[name] = info.Mode().Type()
+		bytes += int64(100 + len(name))
+	}
+	for _, name := range kept.misses {
+		bytes += int64(100 + len(name))
+	}
+	for _, names := range t.folders {
+		for _, name := range names {
+			bytes += int64(100 + len(name))
+		}
+	}
+	for _, o := range set.Objects {
+		bytes += 200 + inMemory*weigh(o.Object)
+	}
+	for _, f := range set.Files {
+		bytes += int64(100 + len(f.Path) + len(f.Hash))
+	}
+	c.keep(kept, kept, bytes)
+}
+
+// sameExpander says whether two are certainly the same; one that cannot be compared is not even the same as itself.
+func sameExpander(a, b Expander) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// forget takes a Set out of the list of its folder.
+func (c *Cache) forget(key setKey, at *list.Element) {
+	rest := slices.DeleteFunc(c.sets[key], func(e *list.Element) bool { return e == at })
+	if c.sets[key] = rest; len(rest) == 0 {
+		delete(c.sets, key)
+	}
+}
+
+// serves says whether everything that decided the Set is in a repository as it was. Any error is a no: the render that follows will meet it.
+func (k *keptSet) serves(fsys fs.FS) bool {
+	links, _ := fsys.(fs.ReadLinkFS)
+	look := func(name string) (fs.FileInfo, error) {
+		if links != nil {
+			return links.Lstat(name)
+		}
+		return fs.Stat(fsys, name)
+	}
+	for _, f := range k.set.Files {
+		if hash, err := hashOf(fsys, f.Path, k.key.limits); err != nil || hash != f.Hash {
+			return false
+		}
+	}
+	for name, target := range k.links {
+		if links == nil {
+			return false
+		}
+		if now, err := links.ReadLink(name); err != nil || now != target {
+			return false
+		}
+	}
+	for name, typ := range k.types {
+		if info, err := look(name); err != nil || info.Mode().Type() != typ {
+			return false
+		}
+	}
+	for _, name := range k.misses {
+		if !fs.ValidPath(name) {
+			continue // it is nowhere
+		}
+		if _, err := look(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return false
+		}
+	}
+	for name, names := range k.folders {
+		entries, err := fs.ReadDir(fsys, name)
+		if err != nil || !slices.EqualFunc(entries, names, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+package render
+
+import (
+	"hash/fnv"
+)
+
+const (
+	// A part ends after fewPerPart objects or more, where a hash says so, and at the latest before manyPerPart. As the hash is that of what an object is
+	// called, an object that comes or goes does not move the ends of the parts after it, which so can be kept.
+	fewPerPart  = 20
+	manyPerPart = 100
+	oftenPerOne = 20 // one of so many hashes ends a part
+)
+
+// join finds what has to be in one part: objects that refer to others by name and namespace, and all that they may refer to, because what is in
+// question is called as some text in them, or in a patch that may become one in them.
+func (d *division) join() {
+	if !d.remembers {
+		return
+	}
+	targets := map[string][]int{}
+	root := d.byDir[d.v.root]
+	for i := range root.members {
+		if m := &root.members[i]; m.gvk.Kind == "ServiceAccount" || m.gvk.Kind == "Service" {
+			targets[m.now.name] = append(targets[m.now.name], m.leaf)
+		}
+	}
+	var common []int
+	for _, text := range d.patchTexts {
+		common = append(common, targets[text]...)
+	}
+	for i, l := range d.leaves {
+		if len(l.texts) == 0 {
+			continue
+		}
+		for _, t := range common {
+			d.unite(i, t)
+		}
+		for _, text := range l.texts {
+			for _, t := range targets[text] {
+				d.unite(i, t)
+			}
+		}
+	}
+}
+
+// leader finds the leaf that stands for all that one is joined with.
+func (d *division) leader(i int) int {
+	for d.leaves[i].joined != i {
+		d.leaves[i].joined = d.leaves[d.leaves[i].joined].joined
+		i = d.leaves[i].joined
+	}
+	return i
+}
+
+// unite joins two leaves under the first of them.
+func (d *division) unite(a, b int) {
+	a, b = d.leader(a), d.leader(b)
+	d.leaves[max(a, b)].joined = min(a, b)
+}
+
+// parts gives the leaves of each part.
+func (d *division) parts() [][]int {
+	groups := make([][]int, len(d.leaves))
+	for i := range d.leaves {
+		groups[d.leader(i)] = append(groups[d.leader(i)], i)
+	}
+	var parts [][]int
+	var part []int
+	objects := 0
+	end := func() {
+		if len(part) > 0 {
+			parts = append(parts, part)
+		}
+		part, objects = nil, 0
+	}
+	for i, group := range groups {
+		if len(group) == 0 {
+			continue
+		}
+		uses := 0
+		for _, n := range group {
+			uses += d.leaves[n].uses
+		}
+		if objects+uses > manyPerPart {
+			end()
+		}
+		part, objects = append(part, group...), objects+uses
+		if objects >= fewPerPart && d.leaves[i].hash()%oftenPerOne == 0 {
+			end()
+		}
+	}
+	end()
+	return parts
+}
+
+func (l *leaf) hash() uint32 {
+	h := fnv.New32a()
+	for _, s := range []string{l.file, l.first.kind, l.first.namespace, l.first.name} {
+		_, _ = h.Write([]byte(s + "\n")) // it has no error
+	}
+	return h.Sum32()
+}
