@@ -33,7 +33,11 @@ func kustomize(ctx context.Context, t *tree, root string) ([]Object, error) {
 	if err := v.walk(); err != nil {
 		return nil, err
 	}
-	return v.build(ctx)
+	objects, err := v.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return followed(v.traced(objects)), nil
 }
 
 // built is what comes out of a build.

@@ -78,8 +78,18 @@ func sorted(t testing.TB, objects []*unstructured.Unstructured) []string {
 	return all
 }
 
+// unlinked takes out of objects what may differ from what kustomize makes.
+func unlinked(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		all[i] = render.Unlinked(o)
+	}
+	return all
+}
+
 // TestSameAsKustomize: what is rendered is what kustomize build writes, to the last byte. That we ask for origins, read through a file system of
-// our own and put the root kustomization in another form must not show.
+// our own and put the root kustomization in another form must not show. In the archives about
+// references that is so but for the fields that refer to renamed objects, which kustomize leaves behind.
 func TestSameAsKustomize(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -109,6 +119,9 @@ func TestSameAsKustomize(t *testing.T) {
 		var got []*unstructured.Unstructured
 		for _, o := range set.Objects {
 			got = append(got, o.Unstructured)
+		}
+		if base := filepath.Base(name); strings.HasPrefix(base, "references") || base == "configurations.txtar" {
+			want, got = unlinked(want), unlinked(got)
 		}
 		if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
 			t.Errorf("%s: -kustomize +ours:\n%s", name, diff)

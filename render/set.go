@@ -25,6 +25,8 @@ type Object struct {
 	Origin Origin
 	// From is the object that this one was expanded from, such as an AppConfiguration; the zero ID when it was written as it is.
 	From ID
+
+	written *written // nil when it is not known
 }
 
 // ID names an object for as long as it lives. The version is not part of it: networking.istio.io/v1 and v1beta1
