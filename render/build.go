@@ -114,7 +114,7 @@ func (v *vetter) krusty(notes bool) (resmap.ResMap, error) {
 		openapi.ResetOpenAPI()
 	}
 	v.notes = notes
-	v.tree.cache.count(func(c *Counts) { c.Undivided++ })
+	v.tree.cache.count(func(c *counts) { c.Undivided++ })
 	// The default is no plugins, no files from outside of the folders of kustomizations, and no sorting, which takes kustomize a fifth of
 	// its time and which we do ourselves.
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(&kustFS{tree: v.tree, vetter: v}, outside(v.root))

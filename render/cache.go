@@ -23,11 +23,11 @@ type Cache struct {
 	order   *list.List // of *entry, the one used last in front
 	entries map[any]*list.Element
 	sets    map[setKey][]*list.Element
-	counts  Counts
+	counts  counts
 }
 
-// Counts say what was done, and what was not because of a Cache.
-type Counts struct {
+// counts say what was done, and what was not because of a Cache.
+type counts struct {
 	Undivided int // runs of kustomize over a whole
 	Parts     int // runs of kustomize over a part
 	Sets      int // Sets that were given again
@@ -71,7 +71,7 @@ func NewCache(maxBytes int64) *Cache {
 const inMemory = 6
 
 // get gives what is kept under a key, and counts it.
-func (c *Cache) get(key any, hit func(*Counts)) (any, bool) {
+func (c *Cache) get(key any, hit func(*counts)) (any, bool) {
 	if c == nil {
 		return nil, false
 	}
@@ -116,7 +116,7 @@ func (c *Cache) drop(at *list.Element) {
 	}
 }
 
-func (c *Cache) count(f func(*Counts)) {
+func (c *Cache) count(f func(*counts)) {
 	if c == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (c *Cache) count(f func(*Counts)) {
 }
 
 func (c *Cache) resource(key fileKey) (resourceFile, bool) {
-	v, ok := c.get(key, func(n *Counts) { n.FileHits++ })
+	v, ok := c.get(key, func(n *counts) { n.FileHits++ })
 	if !ok {
 		return resourceFile{}, false
 	}
@@ -148,7 +148,7 @@ func (c *Cache) keepResource(key fileKey, r resourceFile) {
 }
 
 func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
-	v, ok := c.get(key, func(n *Counts) { n.FileHits++ })
+	v, ok := c.get(key, func(n *counts) { n.FileHits++ })
 	if !ok {
 		return nil, false
 	}
@@ -164,7 +164,7 @@ func (c *Cache) keepPlainFile(key fileKey, objects []Object) {
 }
 
 func (c *Cache) part(key partKey) (partObjects, bool) {
-	v, ok := c.get(key, func(n *Counts) { n.PartHits++ })
+	v, ok := c.get(key, func(n *counts) { n.PartHits++ })
 	if !ok {
 		return partObjects{}, false
 	}

@@ -89,17 +89,15 @@ func (m *member) was(at place) bool {
 	return m.any(func(p place) bool { return p == at })
 }
 
-// worthIt is how many objects a build must have to be divided.
-const worthIt = 64
-
 // divide finds out how a build can be divided; nil when it cannot or need not be.
 func (v *vetter) divide() *division {
-	if v.ownRules || v.costs[v.root].objects <= worthIt {
+	worth := v.tree.sizes.worth
+	if v.ownRules || worth <= 0 || v.costs[v.root].objects < worth {
 		return nil
 	}
 	d := &division{v: v, byDir: map[string]*level{}, byFile: map[string][]int{}}
 	root, ok := d.level(v.root)
-	if !ok || len(root.members) <= worthIt {
+	if !ok || len(root.members) < worth {
 		return nil
 	}
 	for _, m := range root.members {

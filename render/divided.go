@@ -104,7 +104,7 @@ func (b *builder) part(p *part) ([]*unstructured.Unstructured, int64, error) {
 	if kept, ok := cache.part(p.key); ok {
 		return kept.objects, kept.bytes, nil
 	}
-	cache.count(func(c *Counts) { c.Parts++ })
+	cache.count(func(c *counts) { c.Parts++ })
 	objects, err := p.build(b.v, b.stop)
 	if err != nil {
 		if stopped := b.stop(); stopped != nil {

@@ -22,3 +22,31 @@ func Trace(fsys fs.FS, dir string) (misses, listed []string, err error) {
 	}
 	return sortedKeys(t.misses), sortedKeys(t.folders), err
 }
+
+// Counts say what was done, and what was not because of a Cache.
+type Counts = counts
+
+// Counts gives what was counted since the last time.
+func (c *Cache) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.counts
+	c.counts = counts{}
+	return now
+}
+
+// Size says how much a cache holds, as it estimates it, and in how many entries.
+func (c *Cache) Size() (bytes int64, entries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size, len(c.entries)
+}
+
+// Divide makes a Renderer divide builds of that many objects or more, in parts of few to many objects; with 0, it divides none.
+func (r *Renderer) Divide(worth, few, many int) *Renderer {
+	if worth == 0 {
+		worth = -1
+	}
+	r.sizes = sizes{worth, few, many}
+	return r
+}

@@ -64,8 +64,10 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 	if !slices.EqualFunc(expanders, expanders, sameExpander) {
 		return
 	}
-	kept := &keptSet{key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), folders: t.folders, links: t.targets,
-		types: make(map[string]fs.FileMode, len(t.infos))}
+	kept := &keptSet{
+		key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), folders: t.folders, links: t.targets,
+		types: make(map[string]fs.FileMode, len(t.infos)),
+	}
 	bytes := int64(1000)
 	for name, info := range t.infos {
 		kept.types[name] = info.Mode().Type()

@@ -65,7 +65,7 @@ func (c *cutter) part(leaves []int) (*part, error) {
 		}
 		return shares[level]
 	}
-	var ways []string // files and folders whose users are still to be found
+	var ways []string                                        // files and folders whose users are still to be found
 	for _, n := range slices.Sorted(slices.Values(leaves)) { // as they are in their files
 		l := &c.leaves[n]
 		if _, ok := p.files[l.file]; !ok {
@@ -264,4 +264,3 @@ func holdsMapping(v any) bool {
 		return false
 	}
 }
-

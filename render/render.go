@@ -21,6 +21,9 @@ type Renderer struct {
 	// Cache keeps what renders gave; nil keeps nothing. With one, a Set may be the very one that an earlier render returned, and different Sets may
 	// share objects.
 	Cache *Cache
+
+	// sizes are others in tests only.
+	sizes sizes
 }
 
 // Render gives the objects that the folder dir of fsys stands for. dir is relative to the root of fsys; "" and "." are the root itself, and
@@ -34,7 +37,7 @@ func (r *Renderer) Render(ctx context.Context, fsys fs.FS, dir string) (set *Set
 		return set, nil
 	}
 	t := newTree(fsys, key.limits, ctx.Err)
-	t.cache = r.Cache
+	t.cache, t.sizes = r.Cache, r.sizes.orDefault()
 	set, err = r.render(ctx, t, dir)
 	if err == nil {
 		r.Cache.keepSet(key, r.Expanders, t, set)

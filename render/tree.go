@@ -52,6 +52,7 @@ type tree struct {
 	targets map[string]string      // of symbolic links that were looked at
 
 	cache  *Cache // nil when nothing is kept
+	sizes  sizes
 	bytes  int64
 	broken error // the first error that is not about the user's files: from then on nothing is read
 }
