@@ -44,8 +44,11 @@ func (w Warning) String() string {
 
 // At says where in the repository a field of the object was written, as far as it is known: path leads to it from the object's root, with the
 // index of a list item as a number in decimal. It is the Origin of the object when the field's own place is not known.
+//
+// What wrote the field last is named: a patch of an overlay, the namespace of a kustomization, the generator of a ConfigMap, or the document of the
+// object. When that is not certain, or nothing has the field, the nearest field around it is taken.
 func (o Object) At(path ...string) Origin {
-	return o.Origin
+	return o.where(path)
 }
 
 // expand lets every expander do its part, in order.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -202,7 +201,7 @@ func (l *lineage) stage(dir string, k *kustomization) *stage {
 		if k.Namespace != "" {
 			s.namespaceLine = k.line("namespace", "")
 		}
-		s.patches = l.v.patchTexts(dir, k)
+		s.patches = l.v.patchTexts(k)
 		l.stages[dir] = s
 	}
 	return s
@@ -240,16 +239,12 @@ type patchText struct {
 }
 
 // patchTexts lists the patches of a kustomization in the order in which kustomize applies them.
-func (v *vetter) patchTexts(dir string, k *kustomization) []patchText {
+func (v *vetter) patchTexts(k *kustomization) []patchText {
 	var all []patchText
-	add := func(name, inline string, target *types.Selector) {
-		if inline == "" {
-			if real, err := v.tree.resolve(path.Join(dir, name)); err == nil && v.tree.files[real] != nil {
-				all = append(all, patchText{file: real, text: v.tree.files[real].content, target: target})
-			}
-			return
-		}
-		if n := findScalar(k.doc.root, inline); n != nil {
+	add := func(name, path, inline string, target *types.Selector) {
+		if f := v.tree.files[k.leadsTo(name, path)]; f != nil {
+			all = append(all, patchText{file: f.path, text: f.content, target: target})
+		} else if n := findScalar(k.doc.root, inline); n != nil && inline != "" {
 			p := patchText{file: k.file, text: []byte(inline), before: k.doc.line(n), target: target}
 			if n.Style&yaml.LiteralStyle == 0 {
 				p.only = k.doc.line(n)
@@ -258,17 +253,23 @@ func (v *vetter) patchTexts(dir string, k *kustomization) []patchText {
 		}
 	}
 	for _, p := range old(&k.Kustomization).mergePatches {
-		if real, err := v.tree.resolve(path.Join(dir, string(p))); err == nil && v.tree.files[real] != nil {
-			add(string(p), "", nil)
-		} else {
-			add("", string(p), nil)
-		}
+		add("patchesStrategicMerge", string(p), string(p), nil)
 	}
 	for _, p := range k.Patches {
-		add(p.Path, p.Patch, p.Target)
+		add("patches", p.Path, p.Patch, p.Target)
 	}
 	for _, p := range old(&k.Kustomization).json6902Patches {
-		add(p.Path, p.Patch, p.Target)
+		add("patchesJson6902", p.Path, p.Patch, p.Target)
 	}
 	return all
+}
+
+// leadsTo gives the file that a path in the kustomization leads to, or "".
+func (k *kustomization) leadsTo(field, value string) string {
+	for _, f := range k.found {
+		if f.field == field && f.value == value && !f.folder {
+			return f.real
+		}
+	}
+	return ""
 }
