@@ -14,7 +14,7 @@ import (
 // maxBuilds is how many builds may run at once.
 const maxBuilds = 8
 
-// builds is the right to run kustomize. It is a variable of the package, the only one that changes, because what it guards is one: the
+// builds is the right to run kustomize. It is a variable of the package, with schemas the only one that changes, because what it guards is one: the
 // schema in kyaml's package openapi belongs to the process, so a lock in a Renderer would guard nothing as soon as there are two.
 //
 // That schema is the only thing in kustomize that builds share (its other package variables are written once, or under a
@@ -88,8 +88,8 @@ func (v *vetter) run() (_ []Object, err error) {
 	guardLog()
 	if v.ownRules {
 		defer openapi.ResetOpenAPI()
-	} else {
-		openapi.Schema() // loads it, so that builds side by side only read it
+	} else if err := loadSchema(); err != nil {
+		return nil, err
 	}
 	noted, err := v.krusty(true)
 	if v.tree.broken == nil && v.notesShow() {
@@ -112,6 +112,9 @@ func (v *vetter) run() (_ []Object, err error) {
 func (v *vetter) krusty(notes bool) (resmap.ResMap, error) {
 	if v.ownRules {
 		openapi.ResetOpenAPI()
+		if err := addSchema(); err != nil {
+			return nil, err
+		}
 	}
 	v.notes = notes
 	v.tree.cache.count(func(c *counts) { c.Undivided++ })

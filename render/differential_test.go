@@ -110,6 +110,9 @@ func TestSameAsKustomize(t *testing.T) {
 		if err != nil {
 			continue // plain YAML
 		}
+		if strings.HasPrefix(filepath.Base(name), "schema") {
+			continue // kustomize does not have our schema by itself, but may have it since a test before
+		}
 		compared++
 		set, err := new(render.Renderer).Render(t.Context(), repo, dir)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
 // errUndivided says that the build has to be done undivided.
@@ -25,7 +24,9 @@ func (v *vetter) divided() (_ []Object, err error) {
 		return nil, errUndivided
 	}
 	guardLog()
-	openapi.Schema() // loads it, so that builds side by side only read it
+	if err := loadSchema(); err != nil {
+		return nil, err
+	}
 	c := newCutter(d)
 	b := &builder{division: d, stop: v.tree.stop}
 	for _, leaves := range d.parts() {
