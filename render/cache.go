@@ -157,8 +157,11 @@ func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
 
 func (c *Cache) keepPlainFile(key fileKey, objects []Object) {
 	bytes := int64(len(key.path) + 200)
-	for _, o := range objects {
+	for i, o := range objects {
 		bytes += 100 + inMemory*weigh(o.Object)
+		if i == 0 && o.written != nil {
+			bytes += int64(len(o.written.content))
+		}
 	}
 	c.keep(key, objects, bytes)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,12 +13,15 @@ import (
 	"github.com/mooring-dev/mooring/render"
 )
 
+// address is what kustomize writes of its own memory in one of its errors.
+var address = regexp.MustCompile(`0x[0-9a-f]{6,}`)
+
 // full is everything that a render gives, as text: objects, files, and where each object comes from. Without lines, where a line of the undivided build is
 // only near enough: it takes the first of several objects with one name in one file, and none for one with another name, such as a Namespace.
 func full(t testing.TB, r *render.Renderer, repo fs.FS, dir string) string {
 	set, err := r.Render(t.Context(), repo, dir)
 	if err != nil {
-		return "error: " + err.Error()
+		return "error: " + address.ReplaceAllString(err.Error(), "0x…")
 	}
 	type inFile struct{ file, kind, name string }
 	often := map[inFile]int{}

@@ -68,7 +68,7 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 		key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), folders: t.folders, links: t.targets,
 		types: make(map[string]fs.FileMode, len(t.infos)),
 	}
-	bytes := int64(1000)
+	bytes := 1000 + t.bytes // objects know the text that they were written in
 	for name, info := range t.infos {
 		kept.types[name] = info.Mode().Type()
 		bytes += int64(100 + len(name))

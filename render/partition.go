@@ -1,7 +1,8 @@
 package render
 
 import (
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 )
 
 // sizes say how a build is divided.
@@ -95,7 +96,7 @@ func (d *division) parts() [][]int {
 			end()
 		}
 		part, objects = append(part, group...), objects+uses
-		if objects >= d.v.tree.sizes.few && int(d.leaves[i].hash()>>1)%d.v.tree.sizes.few == 0 {
+		if objects >= d.v.tree.sizes.few && d.leaves[i].hash()%uint64(d.v.tree.sizes.few) == 0 {
 			end()
 		}
 	}
@@ -103,10 +104,8 @@ func (d *division) parts() [][]int {
 	return parts
 }
 
-func (l *leaf) hash() uint32 {
-	h := fnv.New32a()
-	for _, s := range []string{l.file, l.first.kind, l.first.namespace, l.first.name} {
-		_, _ = h.Write([]byte(s + "\n")) // it has no error
-	}
-	return h.Sum32()
+// hash is the same for as long as a document is where it is and its first object is called what it is called.
+func (l *leaf) hash() uint64 {
+	sum := sha256.Sum256([]byte(l.file + "\n" + l.first.kind + "\n" + l.first.namespace + "\n" + l.first.name))
+	return binary.BigEndian.Uint64(sum[:])
 }
