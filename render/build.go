@@ -37,7 +37,8 @@ func kustomize(ctx context.Context, t *tree, root string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return followed(v.traced(objects)), nil
+	objects, err = inOrder(v.traced(objects))
+	return followed(objects), err
 }
 
 // built is what comes out of a build.

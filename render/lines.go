@@ -25,10 +25,7 @@ func (o Object) where(path []string) Origin {
 	if o.written == nil || o.Unstructured == nil {
 		return o.Origin
 	}
-	a := &asked{o: o, values: values(o.Object, path), parsed: map[*patchText][]document{}}
-	for p := o.written.first; p != nil; p = p.next {
-		a.passages = append(a.passages, p)
-	}
+	a := o.ask(path)
 	for n := len(a.values) - 1; n > 0; n-- {
 		if at, ok := a.place(path[:n], n == len(path)); ok {
 			return at
@@ -70,6 +67,15 @@ type asked struct {
 	node     *yaml.Node
 	read     bool // that document
 	parsed   map[*patchText][]document
+}
+
+// ask begins a question about an object of which it is known how it was written.
+func (o Object) ask(path []string) *asked {
+	a := &asked{o: o, values: values(o.Object, path), parsed: map[*patchText][]document{}}
+	for p := o.written.first; p != nil; p = p.next {
+		a.passages = append(a.passages, p)
+	}
+	return a
 }
 
 // place finds where a field that the object has was written. exactly is false when it is only around the one that was asked for: then it is rather where

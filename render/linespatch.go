@@ -13,15 +13,7 @@ import (
 
 // patch finds a field in a patch that may have been for the object: with the value of the object, or with any.
 func (a *asked) patch(p *patchText, path []string, same bool) (Origin, bool) {
-	docs, ok := a.parsed[p]
-	if !ok {
-		if len(p.text) <= maxAsked {
-			// What cannot be parsed had no effect, or is no YAML but one of kustomize's.
-			docs, _ = parse(p.file, p.text, DefaultLimits(), false)
-		}
-		a.parsed[p] = docs
-	}
-	for _, doc := range slices.Backward(docs) {
+	for _, doc := range slices.Backward(a.parse(p)) {
 		var n *yaml.Node
 		switch doc.root.Kind {
 		case yaml.MappingNode:
@@ -40,6 +32,26 @@ func (a *asked) patch(p *patchText, path []string, same bool) (Origin, bool) {
 	return Origin{}, false
 }
 
+// parse gives the documents of a patch.
+func (a *asked) parse(p *patchText) []document {
+	docs, ok := a.parsed[p]
+	if !ok {
+		if len(p.text) <= maxAsked {
+			docs, _ = parse(p.file, p.text, DefaultLimits(), false) // kustomize has read it, so there is hardly an error, and nothing to be found
+		}
+		a.parsed[p] = docs
+	}
+	return docs
+}
+
+// isFor says whether a strategic merge patch may have been for the object.
+func (a *asked) isFor(p *patchText, root *yaml.Node) bool {
+	if p.target != nil {
+		return a.selected(p.target)
+	}
+	return a.meant(root)
+}
+
 // merge finds a field in a strategic merge patch.
 func (a *asked) merge(p *patchText, root *yaml.Node, path []string, same bool) *yaml.Node {
 	switch path[0] {
@@ -50,7 +62,7 @@ func (a *asked) merge(p *patchText, root *yaml.Node, path []string, same bool) *
 			return nil
 		}
 	}
-	if p.target != nil && !a.selected(p.target) || p.target == nil && !a.meant(root) {
+	if !a.isFor(p, root) {
 		return nil
 	}
 	s, ok := walk(root, path, a.values)
@@ -146,6 +158,9 @@ func (a *asked) everCalled(is func(called) bool) bool {
 func whole(pattern, text string) bool {
 	if pattern == "" || pattern == text {
 		return true
+	}
+	if regexp.QuoteMeta(pattern) == pattern {
+		return false
 	}
 	r, err := regexp.Compile("^(?:" + pattern + ")$")
 	return err == nil && r.MatchString(text)
