@@ -19,7 +19,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mooring-dev/mooring/apply"
-	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
@@ -79,7 +78,7 @@ func newSyncer(cfg *rest.Config, reader credentials, writer client.Client, opts 
 	}
 	return &Syncer{
 		source:      store,
-		renderer:    &render.Renderer{},
+		renderer:    NewRenderer(),
 		check:       check.Check,
 		applier:     applier,
 		credentials: reader,

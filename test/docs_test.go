@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/test/kube"
 )
 
@@ -401,6 +401,7 @@ func eachExample(t *testing.T, run func(t *testing.T, dir fs.FS, moorings map[st
 
 // Every path that a Mooring of an example keeps is rendered and checked as the agent would.
 func TestExamplesRenderAndCheck(t *testing.T) {
+	renderer := sync.NewRenderer()
 	eachExample(t, func(t *testing.T, dir fs.FS, moorings map[string][]*unstructured.Unstructured) {
 		for file, objects := range moorings {
 			for _, mooring := range objects {
@@ -410,7 +411,6 @@ func TestExamplesRenderAndCheck(t *testing.T) {
 					t.Errorf("%s: Mooring %s has no path: %v", file, name, err)
 					continue
 				}
-				renderer := new(render.Renderer)
 				set, err := renderer.Render(t.Context(), dir, kept)
 				if err != nil {
 					t.Errorf("%s: Mooring %s: %v", file, name, err)

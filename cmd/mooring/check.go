@@ -85,7 +85,7 @@ func (c *cli) printFindings(color palette, findings []check.Finding) error {
 			place = fmt.Sprintf("line %d: ", f.Origin.Line)
 		}
 		level := string(f.Level)
-		fmt.Fprintf(&b, "  %s%s %s %s\n", place, color.ofLevel(level)(level), f.Code, f.Object)
+		fmt.Fprintf(&b, "  %s%s %s %s\n", place, color.ofLevel(level)(level), f.Code, f.Subject())
 		message := f.Message
 		if f.Field != "" {
 			message = f.Field + ": " + message
@@ -139,14 +139,16 @@ type checkReport struct {
 }
 
 type jsonFinding struct {
-	Code    string `json:"code"`
-	Level   string `json:"level"`
-	Object  jsonID `json:"object"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-	Mend    string `json:"mend,omitempty"`
+	Code   string `json:"code"`
+	Level  string `json:"level"`
+	Object jsonID `json:"object"`
+	// From is what the object was made of, where nobody wrote it.
+	From    *jsonID `json:"from,omitempty"`
+	File    string  `json:"file,omitempty"`
+	Line    int     `json:"line,omitempty"`
+	Field   string  `json:"field,omitempty"`
+	Message string  `json:"message"`
+	Mend    string  `json:"mend,omitempty"`
 }
 
 type jsonID struct {
@@ -163,6 +165,10 @@ func findingsForJSON(findings []check.Finding) []jsonFinding {
 		all[i] = jsonFinding{
 			Code: f.Code, Level: string(f.Level), Object: jsonID(f.Object), File: f.Origin.File, Line: f.Origin.Line,
 			Field: f.Field, Message: f.Message, Mend: f.Mend,
+		}
+		if f.From != (render.ID{}) {
+			from := jsonID(f.From)
+			all[i].From = &from
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/sync"
 )
 
 type renderOptions struct {
@@ -50,6 +51,10 @@ func (c *cli) render(ctx context.Context, o *renderOptions, path string) error {
 	if err != nil {
 		return err
 	}
+	color := paletteFor(c.color, c.errOut, c.getenv)
+	for _, w := range set.Warnings {
+		_, _ = fmt.Fprintln(c.errOut, color.yellow("warning: "+oneLine(w.String())))
+	}
 	if len(set.Objects) == 0 {
 		_, _ = fmt.Fprintf(c.errOut, "There is no object in %s.\n", path)
 	}
@@ -70,7 +75,11 @@ func (c *cli) render(ctx context.Context, o *renderOptions, path string) error {
 			above.WriteString("---\n")
 		}
 		if o.origin && object.Origin.File != "" {
-			above.WriteString("# " + object.Origin.String() + "\n")
+			above.WriteString("# " + object.Origin.String())
+			if object.From != (render.ID{}) {
+				above.WriteString(" (from " + object.From.String() + ")")
+			}
+			above.WriteString("\n")
 		}
 		if _, err := fmt.Fprintf(c.out, "%s%s", above.String(), text); err != nil {
 			return err
@@ -86,7 +95,7 @@ func renderPath(ctx context.Context, path, root string) (*render.Set, error) {
 		return nil, err
 	}
 	defer func() { _ = tree.root.Close() }()
-	set, err := new(render.Renderer).Render(ctx, tree.root.FS(), tree.path)
+	set, err := sync.NewRenderer().Render(ctx, tree.root.FS(), tree.path)
 	if err != nil {
 		return nil, tree.explain(renderError(path, err))
 	}

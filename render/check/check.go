@@ -19,12 +19,15 @@ func Check(ctx context.Context, set *render.Set) ([]Finding, error) {
 	}
 	quietValidators()
 	kinds := istioKinds()
-	var found []Finding
+	found := renderWarnings(set)
 	for _, o := range set.Objects {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("check objects: %w", context.Cause(ctx))
 		}
-		found = append(found, checkObject(kinds, o)...)
+		for _, f := range checkObject(kinds, o) {
+			f.From = o.From
+			found = append(found, f)
+		}
 	}
 	slices.SortStableFunc(found, compareFindings)
 	return slices.Compact(found), nil

@@ -66,7 +66,8 @@ func TestArchives(t *testing.T) {
 		})
 	}
 	for _, r := range check.Rules() {
-		if r.Code != "MOOR001" && !seen[r.Code] { // MOOR001 is a bug: no YAML is known that brings it about
+		// MOOR001 is a bug: no YAML is known that brings it about. MOOR014 comes with a set: see TestWarningsOfTheRenderAreFindings.
+		if r.Code != "MOOR001" && r.Code != "MOOR014" && !seen[r.Code] {
 			t.Errorf("no archive shows what %s finds", r.Code)
 		}
 	}

@@ -42,6 +42,8 @@ type Finding struct {
 	// Object that has the fault, and where in the repository it begins.
 	Object render.ID
 	Origin render.Origin
+	// From is what the object was expanded from, such as an AppConfiguration; the zero ID when it was written as it is.
+	From render.ID
 	// Field is the path of the fault in the object, as in spec.http[0].route[0].weight; empty for the object as a whole.
 	Field string
 	// Message says what is wrong, Mend what to do about it.
@@ -57,8 +59,16 @@ func (f Finding) String() string {
 	if o := f.Origin.String(); o != "" {
 		b.WriteString(o + ": ")
 	}
-	b.WriteString(strings.ToLower(string(f.Level)) + " " + f.Code + " " + f.Object.String() + ": " + f.Text())
+	b.WriteString(strings.ToLower(string(f.Level)) + " " + f.Code + " " + f.Subject() + ": " + f.Text())
 	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Subject names the object, and what it was made of where nobody wrote it: "VirtualService/apps/reviews (from AppConfiguration/apps/reviews)".
+func (f Finding) Subject() string {
+	if f.From == (render.ID{}) {
+		return f.Object.String()
+	}
+	return f.Object.String() + " (from " + f.From.String() + ")"
 }
 
 // Text is the fault and its mend alone, without code, object and place: "spec.http[0].weighting: unknown field; did you mean weight?"

@@ -54,6 +54,7 @@ func rules() []rule {
 		invalidLabel,
 		invalidAnnotation,
 		invalidRevision,
+		renderWarning,
 		istioError,
 		istioWarning,
 	}

@@ -109,7 +109,7 @@ func pending(out Outcome) []apply.StepResult {
 func findings(all []check.Finding) (listed []v1alpha1.FindingEntry, count int32) {
 	for _, f := range all[:min(len(all), maxListed)] {
 		listed = append(listed, v1alpha1.FindingEntry{
-			Code: f.Code, Level: string(f.Level), Object: f.Object.String(), File: f.Origin.String(), Message: clip(f.Text()),
+			Code: f.Code, Level: string(f.Level), Object: f.Subject(), File: f.Origin.String(), Message: clip(f.Text()),
 		})
 	}
 	return listed, int32(len(all))
