@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // explain says in one sentence, with the file and the line, what kustomize says in a chain of wrapped texts that names the folders on the way
@@ -77,27 +78,83 @@ func (x *explainer) at(field, value, hint, format string, args ...any) error {
 	return &Error{File: x.k.file, Line: x.k.line(field, value), Hint: hint, Err: x.say(field+": "+format, args...)}
 }
 
-// patch makes an error at the first patch of the kustomization that matches, which may be a file of its own.
-func (x *explainer) patch(match func(text string, docs []document) bool, hint, format string, args ...any) error {
+// inPatch finds what an error is about in a patch: its line, or 0.
+type inPatch func(docs []document) int
+
+// patch makes an error at the first patch of the kustomization that has what it is about, which may be a file of its own.
+func (x *explainer) patch(find inPatch, hint, format string, args ...any) error {
 	msg := x.say(format, args...)
 	for _, p := range x.k.patchFiles() {
-		real, err := x.v.tree.resolve(path.Join(x.dir, p.value))
-		f := x.v.tree.files[real]
-		if err != nil || f == nil {
+		f := x.v.tree.files[x.k.leadsTo(p.field, p.value)]
+		if f == nil {
 			continue
 		}
-		if docs, err := x.v.tree.parse(f); err == nil && match(string(f.content), docs) {
-			return &Error{File: real, Line: docs[0].line(docs[0].root), Hint: hint, Err: msg}
+		if docs, err := x.v.tree.parse(f); err == nil {
+			if line := find(docs); line > 0 {
+				return &Error{File: f.path, Line: line, Hint: hint, Err: msg}
+			}
 		}
 	}
-	field := "patches"
+	name := "patches"
 	for _, p := range x.k.inline() {
-		if docs, err := x.v.parseInline(x.k, p); err == nil && p.value != "" && match(p.value, docs) {
-			return x.at(p.field, p.value, hint, "%s", msg)
+		if docs, err := x.v.parseInline(x.k, p); err == nil && p.value != "" {
+			if line := find(docs); line > 0 {
+				if n := findScalar(x.k.doc.root, p.value); n != nil && n.Style&yaml.LiteralStyle == 0 {
+					line = x.k.doc.line(n) // the lines of the text are not those of the file
+				}
+				return &Error{File: x.k.file, Line: line, Hint: hint, Err: x.say(p.field+": %s", msg)}
+			}
 		}
-		field = p.field
+		name = p.field
 	}
-	return x.at(field, "", hint, "%s", msg)
+	return x.at(name, "", hint, "%s", msg)
+}
+
+// thePatch finds a patch by its text.
+func thePatch(is string) inPatch {
+	return func(docs []document) int {
+		var text strings.Builder
+		for _, d := range docs {
+			text.Write(d.text)
+		}
+		if len(docs) == 0 || strings.TrimSpace(text.String()) != strings.TrimSpace(is) {
+			return 0
+		}
+		return docs[0].line(docs[0].root)
+	}
+}
+
+// mergePatch finds a strategic merge patch for an object.
+func mergePatch(i id) inPatch {
+	return func(docs []document) int {
+		for _, d := range docs {
+			if scalar(d.root, "kind") == i.kind && scalar(field(d.root, "metadata"), "name") == i.name {
+				return d.line(d.root)
+			}
+		}
+		return 0
+	}
+}
+
+// operationAt finds an operation of a JSON patch by its path, or else one that begins with it.
+func operationAt(path string) inPatch {
+	return func(docs []document) int {
+		nearly := 0
+		for _, d := range docs {
+			if d.root.Kind != yaml.SequenceNode {
+				continue
+			}
+			for _, op := range d.root.Content {
+				switch at := scalar(op, "path"); {
+				case at == path || scalar(op, "from") == path:
+					return d.line(op)
+				case strings.HasPrefix(at, path) && nearly == 0:
+					nearly = d.line(op)
+				}
+			}
+		}
+		return nearly
+	}
 }
 
 // patchFiles lists the patches that are files.

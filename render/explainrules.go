@@ -48,22 +48,13 @@ func patchRules(on onText) []explainRule {
 	return []explainRule{
 		on(`(no|multiple) matches for Id \S+; failed to find unique target for patch (\S+)`, func(x *explainer, m []string) error {
 			i := parseID(m[2])
-			is := func(_ string, docs []document) bool {
-				for _, d := range docs {
-					if scalar(d.root, "kind") == i.kind && scalar(field(d.root, "metadata"), "name") == i.name {
-						return true
-					}
-				}
-				return false
-			}
 			if m[1] == "multiple" {
-				return x.patch(is, "give the patch a namespace, or a target", "there are several objects that the patch for %s could mean", i)
+				return x.patch(mergePatch(i), "give the patch a namespace, or a target", "there are several objects that the patch for %s could mean", i)
 			}
-			return x.patch(is, x.similar(i, m[2]), "there is no object %s to patch", i)
+			return x.patch(mergePatch(i), x.similar(i, m[2]), "there is no object %s to patch", i)
 		}),
 		on(`(?s)((?:\w+ operation does not apply|error in \w+ for path|testing (?:path|value))\b.*?(/[^:\s']*).*)`, func(x *explainer, m []string) error {
-			has := func(text string, _ []document) bool { return strings.Contains(text, m[2]) }
-			return x.patch(has, "", "the JSON patch does not fit: %s", brief(m[1]))
+			return x.patch(operationAt(m[2]), "", "the JSON patch does not fit: %s", brief(m[1]))
 		}),
 		on(`(?s)unable to parse SM or JSON patch from \[(path|patch): (".*")\]`, func(x *explainer, m []string) error {
 			return x.named(m, "a strategic merge patch has apiVersion, kind and metadata.name, a JSON patch is a list of operations", "is neither a strategic merge patch nor a JSON patch")
@@ -121,8 +112,7 @@ func (x *explainer) named(m []string, hint, problem string) error {
 	if m[1] == "path" {
 		return x.at("patches", value, hint, "%s %s", value, problem)
 	}
-	is := func(text string, _ []document) bool { return strings.TrimSpace(text) == strings.TrimSpace(value) }
-	return x.patch(is, hint, "the patch %s", problem)
+	return x.patch(thePatch(value), hint, "the patch %s", problem)
 }
 
 func generatorRules(on onText) []explainRule {

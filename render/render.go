@@ -181,7 +181,8 @@ func wellFormed(o Object) error {
 				return at("", "the %s has no metadata.name", kind)
 			}
 		default:
-			return at(fmt.Sprintf("quote it: %s: \"%v\"", key, v), "the metadata.%s of the %s is %s, not a string", key, kind, typeOf(v))
+			place := o.At("metadata", key)
+			return fault(place.File, place.Line, fmt.Sprintf("quote it: %s: \"%v\"", key, v), "the metadata.%s of the %s is %s, not a string", key, kind, typeOf(v))
 		}
 	}
 	if o.GetName() == "" {
