@@ -66,7 +66,7 @@ func runRule(r rule, s *subject) (found []Finding) {
 		}
 	}()
 	for _, p := range r.check(s) {
-		found = append(found, r.finding(s.id, s.Origin, p))
+		found = append(found, r.finding(s.id, s.placeOf(p), p))
 	}
 	return found
 }

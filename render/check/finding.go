@@ -39,8 +39,9 @@ type Finding struct {
 	// Code names the rule, for ever: MOOR002, IST0106.
 	Code  string
 	Level Level
-	// Object that has the fault, and where in the repository it begins.
+	// Object that has the fault.
 	Object render.ID
+	// Origin is where in the repository the field was written that has the fault, as far as that is known, or else where the object begins.
 	Origin render.Origin
 	// From is what the object was expanded from, such as an AppConfiguration; the zero ID when it was written as it is.
 	From render.ID

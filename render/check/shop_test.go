@@ -39,20 +39,20 @@ func TestShop(t *testing.T) {
 	})
 }
 
-// TestBrokenShop breaks one file after the other, as the demo does, and expects that the finding names that file.
+// TestBrokenShop breaks one file after the other, as the demo does, and expects that the finding names that file and the line, also where it is a patch.
 func TestBrokenShop(t *testing.T) {
 	for _, tt := range []struct{ name, file, from, to, want string }{
 		{
 			"unknown field", "base/web/route.yaml", "timeout: 15s", "timeOut: 15s",
-			"base/web/route.yaml:2: error MOOR002 VirtualService/shop-prod/web: spec.http[0].timeOut: unknown field; did you mean timeout?",
+			"base/web/route.yaml:13: error MOOR002 VirtualService/shop-prod/web: spec.http[0].timeOut: unknown field; did you mean timeout?",
 		},
 		{
 			"enum", "overlays/prod/gateway.yaml", "mode: SIMPLE", "mode: SIMPEL",
-			"error MOOR004 Gateway/shop-prod/shop: spec.servers[1].tls.mode: unknown value \"SIMPEL\"; did you mean SIMPLE?",
+			"overlays/prod/gateway.yaml:25: error MOOR004 Gateway/shop-prod/shop: spec.servers[1].tls.mode: unknown value \"SIMPEL\"; did you mean SIMPLE?",
 		},
 		{
 			"field in a patch", "overlays/prod/canary.yaml", "weight: 10", "weighting: 10",
-			"error MOOR002 VirtualService/shop-prod/catalog: spec.http[0].route[1].weighting: unknown field; did you mean weight?",
+			"overlays/prod/canary.yaml:17: error MOOR002 VirtualService/shop-prod/catalog: spec.http[0].route[1].weighting: unknown field; did you mean weight?",
 		},
 		{
 			"refused by Istio", "overlays/prod/fraud-check.yaml", "number: 443", "number: 70000",
@@ -60,7 +60,7 @@ func TestBrokenShop(t *testing.T) {
 		},
 		{
 			"unquoted label", "overlays/prod/namespace.yaml", "istio-injection: enabled", "istio.io/rev: 1.7",
-			"error MOOR011 Namespace/shop-prod: metadata.labels[istio.io/rev]: must be a string",
+			"overlays/prod/namespace.yaml:6: error MOOR011 Namespace/shop-prod: metadata.labels[istio.io/rev]: must be a string",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

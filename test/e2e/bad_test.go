@@ -91,7 +91,7 @@ func TestBadInput(t *testing.T) {
 			name: "finding of the check", reason: v1alpha1.ReasonCheckFailed,
 			spoil: func(b *bad) { b.commit(files{"prod/a.yaml": configMap("a", "2"), "prod/route.yaml": wrongRoute}) },
 			mend:  func(b *bad) { b.commit(files{"prod/route.yaml": ""}) },
-			says:  []string{"prod/route.yaml:1", "VirtualService/NS/wrong", "weight"}, hint: "push",
+			says:  []string{"prod/route.yaml:4", "VirtualService/NS/wrong", "weight"}, hint: "push",
 		},
 		{
 			name: "no objects", reason: v1alpha1.ReasonPruneGuarded,
