@@ -47,6 +47,10 @@ e2e: control-plane ## the tests of the whole: the real binary, Git servers and A
 lint: ## format, vet, staticcheck, errcheck, go.mod, generated code
 	@test/lint
 
+.PHONY: bench-render
+bench-render: ## measure renders beside kustomize build, into test/bench/RESULTS.md; BENCH_RENDER='-sizes 1000 -limit 10m' for other than the default
+	go run ./test/bench/render $(BENCH_RENDER)
+
 .PHONY: vuln
 vuln: ## known holes in what the binary really calls; needs the network, so it is not part of the gate
 	go tool govulncheck ./cmd/...

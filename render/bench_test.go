@@ -57,3 +57,27 @@ func BenchmarkRender(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCommit renders commit after commit with one cache: each changes one file of 1,000, or none.
+func BenchmarkCommit(b *testing.B) {
+	repo := mesh(1000, true)
+	for _, changed := range []int{0, 1} {
+		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
+			r := &render.Renderer{Cache: render.NewCache(1 << 30)}
+			if _, err := r.Render(b.Context(), commit(repo), "."); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				next := repo
+				if changed > 0 {
+					text := strings.Replace(string(repo["vs00500.yaml"].Data), "weight: 90", fmt.Sprintf("weight: %d", i), 1)
+					next = with(repo, "vs00500.yaml", text)
+				}
+				if _, err := r.Render(b.Context(), commit(next), "."); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -92,6 +92,10 @@ func (v *vetter) run() (_ []Object, err error) {
 	} else if err := loadSchema(); err != nil {
 		return nil, err
 	}
+	if v.notesCost() {
+		m, err := v.krusty(false)
+		return v.ended(m, nil, err)
+	}
 	noted, err := v.krusty(true)
 	if v.tree.broken == nil && v.notesShow() {
 		var m resmap.ResMap
@@ -99,13 +103,30 @@ func (v *vetter) run() (_ []Object, err error) {
 			return v.results(m, noted)
 		}
 	}
+	return v.ended(noted, noted, err)
+}
+
+// notesCost says whether notes would take longer than the build: kustomize adds to the notes of every object with each transformer, and reads and
+// writes all of them each time; and where notes might show, the build is done twice. Where objects come from is then found by their names.
+func (v *vetter) notesCost() bool {
+	const tooMuch, tooMany = 100_000, 500
+	sum := 0
+	for dir, k := range v.read {
+		transformers := len(k.Patches) + len(old(&k.Kustomization).json6902Patches) + len(k.Images) + len(k.Replicas) + len(k.Labels) + len(k.Transformers)
+		sum += v.costs[dir].objects * transformers * transformers
+	}
+	return sum > tooMuch || v.costs[v.root].objects >= tooMany && v.notesShow()
+}
+
+// ended makes what kustomize gave objects, or the error that a user is told.
+func (v *vetter) ended(m, noted resmap.ResMap, err error) ([]Object, error) {
 	switch {
 	case v.tree.broken != nil:
 		return nil, v.tree.broken
 	case err != nil:
 		return nil, explain(v, err)
 	default:
-		return v.results(noted, noted)
+		return v.results(m, noted)
 	}
 }
 
