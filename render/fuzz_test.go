@@ -51,6 +51,12 @@ func robust(t *testing.T, repo fstest.MapFS) {
 		if text := string(fileOf(repo, o)); o.Origin.Line > strings.Count(text, "\n")+1 {
 			t.Fatalf("%s comes from %s, which has fewer lines", id, o.Origin)
 		}
+		fields(o.Object, nil, func(path []string) {
+			at := o.At(path...)
+			if f := repo[at.File]; at.File != "" && (f == nil || at.Line > strings.Count(string(f.Data), "\n")+1) {
+				t.Fatalf("%s %v is in %s", id, path, at)
+			}
+		})
 	}
 	if repo["kustomization.yaml"] != nil {
 		likeKustomize(t, repo, set)

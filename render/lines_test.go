@@ -3,10 +3,15 @@ package render_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mooring-dev/mooring/render"
@@ -79,4 +84,64 @@ func answer(t *testing.T, a *txtar.Archive, set *render.Set, id, field string) s
 	}
 	t.Errorf("there is no %s", id)
 	return ""
+}
+
+// TestLinesOfPartsAndKept: divided and kept builds know the same lines, and may be asked from many goroutines.
+func TestLinesOfPartsAndKept(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/lines/overlay.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := unpack(a)
+	repo, _ := files.(fstest.MapFS)
+	text := strings.Replace(string(repo["prod/kustomization.yaml"].Data), "namePrefix: p-\n", "", 1) // with it, a build is not divided
+	repo["prod/kustomization.yaml"] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+	lines := func(r *render.Renderer) string {
+		set, err := r.Render(t.Context(), repo, "prod")
+		if err != nil {
+			return err.Error()
+		}
+		var b strings.Builder
+		for _, o := range set.Objects {
+			fields(o.Object, nil, func(path []string) { fmt.Fprintln(&b, o.ID(), path, o.At(path...)) })
+		}
+		return b.String()
+	}
+	want := lines(new(render.Renderer).Divide(0, 0, 0))
+	if !strings.Contains(want, "prod/ops.yaml:3") {
+		t.Fatalf("no line of a patch:\n%s", want)
+	}
+	c := render.NewCache(1 << 24)
+	r := (&render.Renderer{Cache: c}).Divide(1, 1, 2)
+	if diff := cmp.Diff(want, lines(r)); diff != "" {
+		t.Errorf("-undivided +divided:\n%s", diff)
+	}
+	if counts := c.Counts(); counts.Undivided > 0 {
+		t.Errorf("it was not divided: %+v", counts)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if diff := cmp.Diff(want, lines(r)); diff != "" {
+				t.Errorf("-undivided +kept:\n%s", diff)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// fields calls visit with the paths of all fields.
+func fields(v any, path []string, visit func([]string)) {
+	path = slices.Clip(path)
+	visit(path)
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			fields(v[k], append(path, k), visit)
+		}
+	case []any:
+		for i, e := range v {
+			fields(e, append(path, strconv.Itoa(i)), visit)
+		}
+	}
 }

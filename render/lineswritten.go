@@ -77,8 +77,11 @@ func (v *vetter) traced(objects []Object) []Object {
 	objects = slices.Clone(objects)
 	for i := range objects {
 		o := &objects[i]
-		if o.written = l.find(*o); o.written != nil && (o.Origin.Line == 0 || o.written.made) {
+		switch o.written = l.find(*o); {
+		case o.written != nil:
 			o.Origin = o.written.at
+		case o.Origin.File == "":
+			o.Origin = v.similar(o.GetKind(), o.GetName(), sortedKeys(v.sources))
 		}
 	}
 	return objects

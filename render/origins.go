@@ -72,7 +72,8 @@ func (v *vetter) notesShow() bool {
 	return false
 }
 
-// results makes kustomize's resources our objects. noted has the same ones in the same order, with notes, or is nil.
+// results makes kustomize's resources our objects. noted has the same ones in the same order, with notes; without, where they come from is left to traced,
+// which knows them by their names.
 func (v *vetter) results(m, noted resmap.ResMap) ([]Object, error) {
 	if m.Size() > v.tree.limits.Objects {
 		return nil, tooMany(v.tree.limits.Objects)
@@ -84,7 +85,11 @@ func (v *vetter) results(m, noted resmap.ResMap) ([]Object, error) {
 	var bad faults
 	objects := make([]Object, 0, m.Size())
 	for i, r := range m.Resources() {
-		o, err := v.result(r, v.origin(r, notes[i]))
+		var at Origin
+		if noted != nil {
+			at = v.origin(r, notes[i])
+		}
+		o, err := v.result(r, at)
 		bad.add(err)
 		objects = append(objects, o)
 	}
@@ -118,7 +123,7 @@ func (v *vetter) origin(r, note *resource.Resource) Origin {
 	switch {
 	case from == nil || from.Path == "" && strings.HasSuffix(from.ConfiguredBy.Kind, "Transformer"):
 		// A patch replaced the annotations, so the note is gone, and kustomize takes the next transformer for the origin.
-		return v.similar(r, sortedKeys(v.sources))
+		return v.similar(r.GetKind(), r.GetName(), sortedKeys(v.sources))
 	case from.ConfiguredIn != "":
 		return Origin{File: v.wasRead(from.ConfiguredIn)}
 	default:
@@ -126,7 +131,7 @@ func (v *vetter) origin(r, note *resource.Resource) Origin {
 		if list := v.sources[name]; len(list) == 1 {
 			return list[0].at
 		}
-		if at := v.similar(r, []string{name}); at.File != "" {
+		if at := v.similar(r.GetKind(), r.GetName(), []string{name}); at.File != "" {
 			return at
 		}
 		return Origin{File: name}
@@ -142,17 +147,17 @@ func (v *vetter) wasRead(name string) string {
 	return real
 }
 
-// similar finds the object that became r among those in some files: the one of its kind whose name it has, or whose name it has with
-// the most in common, as it may have got prefixes and suffixes. Nothing when that is not certain.
-func (v *vetter) similar(r *resource.Resource, names []string) Origin {
+// similar finds the object that became one of a kind and name among those in some files: the one of that kind whose name it has, or whose name has the most
+// in common with its, as it may have got prefixes and suffixes. Nothing when that is not certain.
+func (v *vetter) similar(kind, called string, names []string) Origin {
 	var at Origin
 	best, ties := 0, 0
 	for _, name := range names {
 		for _, s := range v.sources[name] {
-			if s.kind != r.GetKind() {
+			if s.kind != kind {
 				continue
 			}
-			switch n := likeness(r.GetName(), s.name); {
+			switch n := likeness(called, s.name); {
 			case n > best:
 				best, ties, at = n, 0, s.at
 			case n == best:
