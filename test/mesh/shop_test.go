@@ -1,0 +1,31 @@
+package mesh_test
+
+import (
+	"os"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/mooring-dev/mooring/test/mesh"
+)
+
+// TestShopAsApplications holds the shop that is written as applications against the one in Istio's own objects, in every environment.
+func TestShopAsApplications(t *testing.T) {
+	dir := os.DirFS(examples)
+	for _, env := range []string{"dev", "staging", "prod"} {
+		t.Run(env, func(t *testing.T) {
+			plain := objects(t, dir, "shop/overlays/"+env)
+			short := objects(t, dir, "shop-app/overlays/"+env)
+			if diff := gocmp.Diff(workloads(plain), workloads(short)); diff != "" {
+				t.Errorf("not the same applications (-shop +shop-app):\n%s", diff)
+			}
+			want := mesh.Of(t, plain)
+			if got := len(want.Proxies()); got != 8 { // five Deployments, two clients and the gateway
+				t.Errorf("%d proxies are asked: %v", got, want.Proxies())
+			}
+			if diff := difference(want, mesh.Of(t, short)); diff != "" {
+				t.Errorf("proxies are told other things (-shop +shop-app):\n%s", diff)
+			}
+		})
+	}
+}
