@@ -309,8 +309,8 @@ func (d *division) prepare(l *level) bool {
 	}
 	// A label with selectors is what a common label is to kustomize, and it does not warn of it once for every part.
 	labels := slices.Clone(l.k.Labels)
-	if len(l.k.CommonLabels) > 0 { //lint:ignore SA1019 users have it
-		labels = append(labels, types.Label{Pairs: l.k.CommonLabels, IncludeSelectors: true}) //lint:ignore SA1019 users have it
+	if common := old(&l.k.Kustomization).commonLabels; len(common) > 0 {
+		labels = append(labels, types.Label{Pairs: common, IncludeSelectors: true})
 	}
 	if len(labels) == 0 {
 		return true

@@ -98,6 +98,7 @@ type oldFields struct {
 	bases           []string
 	mergePatches    []types.PatchStrategicMerge
 	json6902Patches []types.Patch
+	commonLabels    map[string]string
 }
 
 func old(k *types.Kustomization) oldFields {
@@ -105,6 +106,7 @@ func old(k *types.Kustomization) oldFields {
 		bases:           k.Bases,                 //lint:ignore SA1019 kustomize reads it
 		mergePatches:    k.PatchesStrategicMerge, //lint:ignore SA1019 kustomize reads it
 		json6902Patches: k.PatchesJson6902,       //lint:ignore SA1019 kustomize reads it
+		commonLabels:    k.CommonLabels,          //lint:ignore SA1019 kustomize reads it
 	}
 }
 
