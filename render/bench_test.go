@@ -58,21 +58,28 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit renders commit after commit with one cache: each changes one file of 1,000, or none.
+// BenchmarkCommit renders commit after commit with one cache: each changes one of 1,000 objects, in files of their own or in one file, or none.
 func BenchmarkCommit(b *testing.B) {
-	repo := mesh(1000, true)
-	for _, changed := range []int{0, 1} {
-		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
+	many := mesh(1000, true)
+	var text strings.Builder
+	for i := range 1000 {
+		text.WriteString("---\n" + string(many[fmt.Sprintf("vs%05d.yaml", i)].Data))
+	}
+	one := files("kustomization.yaml", "namespace: mesh\nresources: [vs00500.yaml]\n", "vs00500.yaml", text.String())
+	for name, test := range map[string]struct {
+		repo   fstest.MapFS
+		change bool
+	}{"nothing": {many, false}, "one of many files": {many, true}, "one large file": {one, true}} {
+		b.Run(name, func(b *testing.B) {
 			r := &render.Renderer{Cache: render.NewCache(1 << 30)}
-			if _, err := r.Render(b.Context(), commit(repo), "."); err != nil {
+			if _, err := r.Render(b.Context(), commit(test.repo), "."); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				next := repo
-				if changed > 0 {
-					text := strings.Replace(string(repo["vs00500.yaml"].Data), "weight: 90", fmt.Sprintf("weight: %d", i), 1)
-					next = with(repo, "vs00500.yaml", text)
+				next := test.repo
+				if test.change {
+					next = with(next, "vs00500.yaml", strings.Replace(string(next["vs00500.yaml"].Data), "weight: 90", fmt.Sprintf("weight: %d", i), 1))
 				}
 				if _, err := r.Render(b.Context(), commit(next), "."); err != nil {
 					b.Fatal(err)

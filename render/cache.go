@@ -13,7 +13,8 @@ import (
 //
 // Three things are kept. The whole Set of a folder serves as long as everything that was looked at to make it looks the same: the hash of every file
 // that was read, every name that was not there, the names in every folder that was listed, and where every symbolic link leads; then not one file is
-// read. A part of a divided build is found by a hash of all that kustomize saw of it. And what is in a file is found by its path and hash.
+// read. A part of a divided build is found by a hash of all that kustomize saw of it. And what is in a file is found by its path and hash, and what is in
+// a document by the hash of its text.
 //
 // What failed is not kept. When it grows over its size, what was not used for the longest time goes.
 type Cache struct {
@@ -33,6 +34,8 @@ type counts struct {
 	Sets      int // Sets that were given again
 	PartHits  int // parts that were
 	FileHits  int // files that were not parsed again
+	// DocumentHits are documents of other files that were not.
+	DocumentHits int
 }
 
 type entry struct {
@@ -134,7 +137,12 @@ func (c *Cache) resource(key fileKey) (resourceFile, bool) {
 }
 
 func (c *Cache) keepResource(key fileKey, r resourceFile) {
-	bytes := int64(len(key.path) + 200)
+	c.keep(key, r, int64(len(key.path))+r.bytes())
+}
+
+// bytes estimates what it takes in memory.
+func (r resourceFile) bytes() int64 {
+	bytes := int64(300)
 	for _, s := range r.sources {
 		bytes += int64(200 + len(s.apiVersion) + len(s.kind) + len(s.namespace) + len(s.name))
 	}
@@ -144,8 +152,18 @@ func (c *Cache) keepResource(key fileKey, r resourceFile) {
 			bytes += int64(16 + len(t))
 		}
 	}
-	c.keep(key, r, bytes)
+	return bytes
 }
+
+func (c *Cache) document(key documentKey) (resourceDocument, bool) {
+	v, ok := c.get(key, func(n *counts) { n.DocumentHits++ })
+	if !ok {
+		return resourceDocument{}, false
+	}
+	return v.(resourceDocument), true
+}
+
+func (c *Cache) keepDocument(key documentKey, d resourceDocument) { c.keep(key, d, 200+d.bytes()) }
 
 func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
 	v, ok := c.get(key, func(n *counts) { n.FileHits++ })

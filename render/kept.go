@@ -27,8 +27,8 @@ type keptSet struct {
 	links     map[string]string
 }
 
-// mostSets is how many Sets are tried for one folder. Nearly all that do not serve are seen not to by their first file.
-const mostSets = 64
+// mostSets is how many Sets are tried for one folder.
+const mostSets = 32
 
 // set gives a Set that serves for a repository as it is now, or nil.
 func (c *Cache) set(ctx context.Context, fsys fs.FS, key setKey, expanders []Expander) *Set {
@@ -38,9 +38,11 @@ func (c *Cache) set(ctx context.Context, fsys fs.FS, key setKey, expanders []Exp
 	c.mu.Lock()
 	candidates := slices.Clone(c.sets[key])
 	c.mu.Unlock()
+	now := probe{fsys: fsys, limits: key.limits, hashes: map[string]string{}}
+	now.links, _ = fsys.(fs.ReadLinkFS)
 	for _, at := range candidates[:min(len(candidates), mostSets)] {
 		kept := at.Value.(*entry).value.(*keptSet)
-		if !slices.EqualFunc(kept.expanders, expanders, sameExpander) || !kept.serves(fsys) {
+		if !slices.EqualFunc(kept.expanders, expanders, sameExpander) || !kept.serves(&now) {
 			continue
 		}
 		c.mu.Lock()
@@ -103,30 +105,49 @@ func (c *Cache) forget(key setKey, at *list.Element) {
 	}
 }
 
-// serves says whether everything that decided the Set is in a repository as it was. Any error is a no: the render that follows will meet it.
-func (k *keptSet) serves(fsys fs.FS) bool {
-	links, _ := fsys.(fs.ReadLinkFS)
-	look := func(name string) (fs.FileInfo, error) {
-		if links != nil {
-			return links.Lstat(name)
+// probe looks at a repository as it is now. It asks for each hash once, as the Sets of one folder have nearly all files in common.
+type probe struct {
+	fsys   fs.FS
+	links  fs.ReadLinkFS // nil when the file system has no symbolic links
+	limits Limits
+	hashes map[string]string // "" where there is none
+}
+
+func (p *probe) hash(name string) string {
+	hash, ok := p.hashes[name]
+	if !ok {
+		if now, err := hashOf(p.fsys, name, p.limits); err == nil {
+			hash = now
 		}
-		return fs.Stat(fsys, name)
+		p.hashes[name] = hash
 	}
+	return hash
+}
+
+func (p *probe) look(name string) (fs.FileInfo, error) {
+	if p.links != nil {
+		return p.links.Lstat(name)
+	}
+	return fs.Stat(p.fsys, name)
+}
+
+// serves says whether everything that decided the Set is in a repository as it was. Any error is a no: the render that follows will meet it.
+func (k *keptSet) serves(now *probe) bool {
 	for _, f := range k.set.Files {
-		if hash, err := hashOf(fsys, f.Path, k.key.limits); err != nil || hash != f.Hash {
+		if hash := now.hash(f.Path); hash == "" || hash != f.Hash {
 			return false
 		}
 	}
 	for name, target := range k.links {
-		if links == nil {
+		if now.links == nil {
 			return false
 		}
-		if now, err := links.ReadLink(name); err != nil || now != target {
+		if to, err := now.links.ReadLink(name); err != nil || to != target {
 			return false
 		}
 	}
 	for name, typ := range k.types {
-		if info, err := look(name); err != nil || info.Mode().Type() != typ {
+		if info, err := now.look(name); err != nil || info.Mode().Type() != typ {
 			return false
 		}
 	}
@@ -134,12 +155,12 @@ func (k *keptSet) serves(fsys fs.FS) bool {
 		if !fs.ValidPath(name) {
 			continue // it is nowhere
 		}
-		if _, err := look(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		if _, err := now.look(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return false
 		}
 	}
 	for name, names := range k.folders {
-		entries, err := fs.ReadDir(fsys, name)
+		entries, err := fs.ReadDir(now.fsys, name)
 		if err != nil || !slices.EqualFunc(entries, names, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
 			return false
 		}

@@ -14,7 +14,7 @@ type Limits struct {
 	Bytes int64
 	// FileBytes of any one file; also what a file may grow to when its YAML aliases are written out.
 	FileBytes int64
-	// Objects that are read from files or come out in the end. kustomize's time grows with their square.
+	// Objects that are read from files or come out in the end. The time of a build that cannot be divided grows with their square.
 	Objects int
 	// OutputBytes of all the objects in the end, as JSON.
 	OutputBytes int64

@@ -153,6 +153,11 @@ func (v *vetter) examineResource(f *file) error {
 		v.sources[f.path], v.facts[f.path] = found.sources, found.facts
 		return nil
 	}
+	if found, ok := v.fromDocuments(f); ok {
+		v.sources[f.path], v.facts[f.path] = found.sources, found.facts
+		v.tree.cache.keepResource(key, found)
+		return nil
+	}
 	list, docs, err := v.tree.resource(f)
 	if err == nil {
 		err = textKeys(f.path, list)
