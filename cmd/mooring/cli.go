@@ -81,7 +81,7 @@ would do, what it did, and tell it what to do.`,
 		&cobra.Group{ID: groupCluster, Title: "What the cluster has, and what the agent does:"},
 	)
 	root.AddCommand(
-		c.renderCommand(), c.checkCommand(),
+		c.initCommand(), c.explainCommand(), c.renderCommand(), c.checkCommand(),
 		c.agentCommand(), c.diffCommand(), c.getCommand(), c.syncCommand(), c.suspendCommand(), c.resumeCommand(),
 		c.versionCommand(), c.completionCommand(),
 	)
