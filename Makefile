@@ -56,8 +56,11 @@ vuln: ## known holes in what the binary really calls; needs the network, so it i
 	go tool govulncheck ./cmd/...
 
 .PHONY: generate
-generate: ## write the deep copies and CRDs of sync/v1alpha1
+generate: ## write what is generated: deep copies, CRDs, and what kustomize knows of an AppConfiguration
 	go tool controller-gen object crd paths=./sync/v1alpha1 output:crd:dir=deploy/crds
+	go generate ./render/app
+	cp render/app/crd.yaml deploy/crds/mooring.dev_appconfigurations.yaml
+	go generate ./render
 
 .PHONY: setup
 setup: ## install what the tests need of Debian's packages, or say what is missing

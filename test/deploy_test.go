@@ -1,14 +1,17 @@
 package test_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"istio.io/istio/pkg/config/schema/collections"
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,13 +33,14 @@ import (
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/test/kube"
 )
 
 // deploySet renders what `kubectl apply -k deploy` would apply.
 func deploySet(t *testing.T) *render.Set {
 	t.Helper()
-	set, err := new(render.Renderer).Render(t.Context(), os.DirFS(root(t)), "deploy")
+	set, err := sync.NewRenderer().Render(t.Context(), os.DirFS(root(t)), "deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +83,8 @@ func TestDeployIsComplete(t *testing.T) {
 	for _, want := range []string{
 		"Namespace/mooring-system",
 		"CustomResourceDefinition/moorings.mooring.dev",
+		"CustomResourceDefinition/appconfigurations.mooring.dev",
+		"ValidatingAdmissionPolicy/appconfigurations.mooring.dev",
 		"ServiceAccount/mooring-system/mooring",
 		"Deployment/mooring-system/mooring",
 		"PodDisruptionBudget/mooring-system/mooring",
@@ -95,6 +101,47 @@ func TestDeployIsComplete(t *testing.T) {
 	for _, file := range definitions {
 		if !slices.ContainsFunc(set.Files, func(f render.File) bool { return f.Path == file }) {
 			t.Errorf("%s is generated and not installed", file)
+		}
+	}
+}
+
+// TestAppConfigurationIsTaught asks kubectl about the fields of an AppConfiguration, as its description tells users to, and applies one, which does nothing
+// and is told so.
+func TestAppConfigurationIsTaught(t *testing.T) {
+	cluster := kube.Start(t)
+	if _, err := cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(root(t), "deploy")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cluster.Kubectl(t.Context(), "explain", "appconfiguration.spec.destinationRule.trafficPolicy.ejectionSettings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"mooring.dev", "AppConfiguration", "consecutiveErrors", "spec.trafficPolicy.outlierDetection"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("kubectl explain lacks %q:\n%s", want, out)
+		}
+	}
+	one := filepath.Join(t.TempDir(), "app.yaml")
+	written := "apiVersion: mooring.dev/v1alpha1\nkind: AppConfiguration\nmetadata: {name: web}\nspec: {peerAuthentication: {mode: STRICT}}\n"
+	if err := os.WriteFile(one, []byte(written), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for { // the API server takes a moment to know a new policy
+		cmd := exec.CommandContext(ctx, cluster.KubectlPath(), "--kubeconfig", cluster.Kubeconfig(), "apply", "--dry-run=server", "-n", cluster.Namespace(t), "-f", one)
+		cmd.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
+		both, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("apply an AppConfiguration: %v\n%s", err, both)
+		}
+		if strings.Contains(string(both), "Warning:") && strings.Contains(string(both), "does nothing. Keep it in Git") {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("nobody is told that it does nothing:\n%s", both)
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -304,7 +351,7 @@ func TestRightsSuffice(t *testing.T) {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
-	set, err := new(render.Renderer).Render(t.Context(), os.DirFS(filepath.Join(root(t), "examples", "shop")), "overlays/prod")
+	set, err := sync.NewRenderer().Render(t.Context(), os.DirFS(filepath.Join(root(t), "examples", "shop")), "overlays/prod")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestDeployedRightsSuffice(t *testing.T) {
 		defer cancel()
 		for _, args := range [][]string{
 			{"delete", "namespace", "mooring-system", "--wait=false"},
-			{"delete", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=mooring"},
+			{"delete", "validatingadmissionpolicies,validatingadmissionpolicybindings,clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=mooring"},
 		} {
 			if out, err := w.Cluster.Kubectl(ctx, args...); err != nil {
 				t.Errorf("%v: %s", err, out)
