@@ -198,21 +198,23 @@ func makeTargets(t *testing.T) []string {
 func documents(t *testing.T) map[string]page {
 	t.Helper()
 	dir := root(t)
-	files, err := filepath.Glob(filepath.Join(dir, "examples", "*", "*.md"))
+	files := []string{"README.md"}
+	err := fs.WalkDir(os.DirFS(dir), "examples", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".md" {
+			files = append(files, name)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := make(map[string]page)
-	for _, file := range append(files, filepath.Join(dir, "README.md")) {
-		content, err := os.ReadFile(file)
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, err := filepath.Rel(dir, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages[filepath.ToSlash(name)] = readPage(string(content))
+		pages[file] = readPage(string(content))
 	}
 	return pages
 }
@@ -399,35 +401,61 @@ func eachExample(t *testing.T, run func(t *testing.T, dir fs.FS, moorings map[st
 	}
 }
 
-// Every path that a Mooring of an example keeps is rendered and checked as the agent would.
+// Every path that a Mooring of an example keeps, and every form of a recipe, is rendered and checked as the agent would.
 func TestExamplesRenderAndCheck(t *testing.T) {
 	renderer := sync.NewRenderer()
 	eachExample(t, func(t *testing.T, dir fs.FS, moorings map[string][]*unstructured.Unstructured) {
+		kept := make(map[string]string) // who names it, by path
 		for file, objects := range moorings {
 			for _, mooring := range objects {
-				name := mooring.GetName()
-				kept, ok, err := unstructured.NestedString(mooring.Object, "spec", "path")
+				spec, ok, err := unstructured.NestedString(mooring.Object, "spec", "path")
 				if err != nil || !ok {
-					t.Errorf("%s: Mooring %s has no path: %v", file, name, err)
+					t.Errorf("%s: Mooring %s has no path: %v", file, mooring.GetName(), err)
 					continue
 				}
-				set, err := renderer.Render(t.Context(), dir, kept)
-				if err != nil {
-					t.Errorf("%s: Mooring %s: %v", file, name, err)
-					continue
-				}
-				findings, err := check.Check(t.Context(), set)
-				if err != nil {
-					t.Errorf("%s: Mooring %s: %v", file, name, err)
-				}
-				for _, finding := range findings {
-					if finding.Level == "Error" {
-						t.Errorf("%s: Mooring %s: %s: %+v", file, name, finding.Origin, finding)
-					}
+				kept[path.Clean(spec)] = file + ": Mooring " + mooring.GetName()
+			}
+		}
+		for _, form := range forms(t, dir) {
+			kept[form] = form
+		}
+		for folder, where := range kept {
+			set, err := renderer.Render(t.Context(), dir, folder)
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+				continue
+			}
+			if len(set.Objects) == 0 {
+				t.Errorf("%s: there is no object in %s", where, folder)
+			}
+			findings, err := check.Check(t.Context(), set)
+			if err != nil {
+				t.Errorf("%s: %v", where, err)
+			}
+			for _, finding := range findings {
+				if finding.Level == check.Error {
+					t.Errorf("%s: %s", where, finding)
 				}
 			}
 		}
 	})
+}
+
+// forms are the folders of an example that show one thing twice: as an AppConfiguration, and as Istio's own objects.
+func forms(t *testing.T, dir fs.FS) []string {
+	t.Helper()
+	var found []string
+	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (entry.Name() == "app" || entry.Name() == "istio") {
+			found = append(found, name)
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // What README.md and the examples show as a Mooring, the API server takes, to the last field.

@@ -88,6 +88,14 @@ func TestBadInput(t *testing.T) {
 			says:  []string{"prod/a.yaml:3"}, hint: "push",
 		},
 		{
+			name: "AppConfiguration with a field that is not there", reason: v1alpha1.ReasonRenderFailed,
+			spoil: func(b *bad) {
+				b.commit(files{"prod/a.yaml": configMap("a", "2"), "prod/app.yaml": application(1, 2, "  gatway: {}\n")})
+			},
+			mend: func(b *bad) { b.commit(files{"prod/app.yaml": ""}) },
+			says: []string{"prod/app.yaml:12", "AppConfiguration/NS/web", "spec.gatway"}, hint: "spelling",
+		},
+		{
 			name: "finding of the check", reason: v1alpha1.ReasonCheckFailed,
 			spoil: func(b *bad) { b.commit(files{"prod/a.yaml": configMap("a", "2"), "prod/route.yaml": wrongRoute}) },
 			mend:  func(b *bad) { b.commit(files{"prod/route.yaml": ""}) },
