@@ -19,6 +19,7 @@ type Config struct {
 	Listeners, Routes, Clusters, Endpoints map[string]any
 }
 
+// canonical takes what a discovery server gives, in process or over the wire.
 func canonical(listeners []*listener.Listener, routes []*route.RouteConfiguration, clusters []*cluster.Cluster,
 	endpoints []*endpoint.ClusterLoadAssignment,
 ) (c Config, err error) {

@@ -21,13 +21,16 @@ func difference(a, b *mesh.Mesh) string {
 		}
 	}
 	for _, p := range proxies {
-		left, right := a.Config(p), b.Config(p)
-		resources(&out, p, "Listeners", left.Listeners, right.Listeners)
-		resources(&out, p, "Routes", left.Routes, right.Routes)
-		resources(&out, p, "Clusters", left.Clusters, right.Clusters)
-		resources(&out, p, "Endpoints", left.Endpoints, right.Endpoints)
+		compareConfigs(&out, p, a.Config(p), b.Config(p))
 	}
 	return out.String()
+}
+
+func compareConfigs(out *strings.Builder, p mesh.Proxy, a, b mesh.Config) {
+	resources(out, p, "Listeners", a.Listeners, b.Listeners)
+	resources(out, p, "Routes", a.Routes, b.Routes)
+	resources(out, p, "Clusters", a.Clusters, b.Clusters)
+	resources(out, p, "Endpoints", a.Endpoints, b.Endpoints)
 }
 
 func resources(out *strings.Builder, p mesh.Proxy, kind string, a, b map[string]any) {

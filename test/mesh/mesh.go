@@ -3,8 +3,10 @@ package mesh
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
+	envoycore "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"istio.io/istio/pilot/pkg/model"
 	"istio.io/istio/pilot/test/xds"
 	"istio.io/istio/pkg/config/constants"
@@ -12,6 +14,7 @@ import (
 	"istio.io/istio/pkg/log"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // istioVersion is what the proxies say that they are: the release that go.mod names.
@@ -51,6 +54,16 @@ func Of(t testing.TB, objects []*unstructured.Unstructured, options ...Options) 
 		KubernetesObjects: w.kubernetes(), Configs: w.configs, MeshConfig: config,
 	})
 	return &Mesh{t: t, server: server, pods: w.pods, world: w}
+}
+
+// Kubernetes are the Namespaces, Services, Pods and EndpointSlices of the mesh: those of the set, and those that were made up.
+func (m *Mesh) Kubernetes() []runtime.Object { return m.world.kubernetes() }
+
+// Node is the proxy as it introduces itself to istiod.
+func (m *Mesh) Node(proxy Proxy) *envoycore.Node {
+	p := m.server.SetupProxy(m.proxy(proxy))
+	id := []string{string(p.Type), p.IPAddresses[0], p.ID, p.DNSDomain}
+	return &envoycore.Node{Id: strings.Join(id, "~"), Metadata: p.Metadata.ToStruct()}
 }
 
 // quiet keeps istiod's log out of the test's: it speaks of every push, and of a store that is no API server.

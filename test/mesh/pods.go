@@ -30,6 +30,9 @@ func ingressGateway() *corev1.Service {
 func (w *world) addPod(namespace, name string, template corev1.PodTemplateSpec) {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = namespace, name+"-0"
+	if len(pod.Spec.Containers) == 0 {
+		pod.Spec.Containers = []corev1.Container{{Name: "istio-proxy", Image: "auto"}}
+	}
 	if pod.Spec.ServiceAccountName == "" {
 		pod.Spec.ServiceAccountName = "default"
 	}

@@ -69,7 +69,7 @@ func readWorld(objects []*unstructured.Unstructured) (*world, error) {
 	}
 	for i, s := range w.services {
 		if s.Spec.ClusterIP == "" && s.Spec.Type != corev1.ServiceTypeExternalName {
-			s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", i+1)
+			s.Spec.ClusterIP = fmt.Sprintf("10.0.%d.%d", (i+100)/256, (i+100)%256)
 		}
 		w.slices = append(w.slices, w.endpoints(s))
 	}

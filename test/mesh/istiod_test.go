@@ -1,0 +1,183 @@
+package mesh_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"istio.io/istio/pilot/cmd/pilot-discovery/app"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/mooring-dev/mooring/test/child"
+	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/mesh"
+)
+
+// asIstiod in the environment makes the test's own binary an istiod, which saves linking a second one.
+const asIstiod = "MOORING_TEST_AS_ISTIOD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asIstiod) == "" {
+		os.Exit(kube.Run(m))
+	}
+	command := app.NewRootCommand()
+	command.SetArgs(os.Args[1:])
+	if err := command.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// TestRealIstiod applies the shop to a real API server, asks a real istiod process over the wire what it tells each proxy, and expects what is said in process.
+func TestRealIstiod(t *testing.T) {
+	cluster := kube.Start(t)
+	list := objects(t, os.DirFS(examples), "shop/overlays/prod")
+	inProcess := mesh.Of(t, list)
+	client, err := dynamic.NewForConfig(cluster.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range inProcess.Kubernetes() {
+		create(t, client, asUnstructured(t, o))
+	}
+	for _, o := range list {
+		if strings.HasSuffix(o.GroupVersionKind().Group, "istio.io") {
+			create(t, client, o)
+		}
+	}
+	address := startIstiod(t, cluster)
+	for _, p := range inProcess.Proxies() {
+		t.Run(p.String(), func(t *testing.T) {
+			told := awaitConfig(t, address, inProcess, p)
+			var out strings.Builder
+			compareConfigs(&out, p, inProcess.Config(p), told)
+			if out.Len() > 0 {
+				t.Errorf("-in process +istiod:\n%s", out.String())
+			}
+		})
+	}
+}
+
+// awaitConfig asks until istiod has taken up all endpoints, which come to it after all else, and leaves out the API server's own Service.
+func awaitConfig(t *testing.T, address string, inProcess *mesh.Mesh, p mesh.Proxy) mesh.Config {
+	t.Helper()
+	const apiServer = "kubernetes.default.svc.cluster.local"
+	want := inProcess.Config(p)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		told, err := mesh.Ask(t.Context(), address, inProcess.Node(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resources := range []map[string]any{told.Listeners, told.Routes, told.Clusters, told.Endpoints} {
+			for name := range resources {
+				if strings.Contains(name, apiServer) || name == "10.0.0.1_443" {
+					delete(resources, name)
+				}
+			}
+		}
+		var out strings.Builder
+		compareConfigs(&out, p, want, told)
+		if out.Len() == 0 || time.Now().After(deadline) {
+			return told
+		}
+	}
+}
+
+func asUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {
+	t.Helper()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, err := apiutil.GVKForObject(o, scheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetGroupVersionKind(kind)
+	return u
+}
+
+// create writes an object and, as a kubelet would, the status of a pod. The namespaces die with the cluster.
+func create(t *testing.T, client dynamic.Interface, o *unstructured.Unstructured) {
+	t.Helper()
+	kind := o.GroupVersionKind()
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	if kind.Kind == "Gateway" { // which it guesses to be gatewaies
+		resource.Resource = "gateways"
+	}
+	in := client.Resource(resource).Namespace(o.GetNamespace())
+	made, err := in.Create(t.Context(), o, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create %s %s: %v", kind.Kind, o.GetName(), err)
+	}
+	if kind.Kind != "Pod" {
+		return
+	}
+	made.Object["status"] = o.Object["status"]
+	if _, err := in.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatalf("write the status of pod %s: %v", o.GetName(), err)
+	}
+}
+
+// startIstiod gives the address of the plain gRPC port of an istiod that reads the cluster.
+func startIstiod(t *testing.T, cluster *kube.Cluster) string {
+	t.Helper()
+	grpc, web, monitoring := freeAddress(t), freeAddress(t), freeAddress(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	command := exec.Command(self, "discovery", "--kubeconfig", cluster.Kubeconfig(), "--grpcAddr", grpc, "--httpAddr", web, "--monitoringAddr", monitoring,
+		"--httpsAddr", "", "--secureGRPCAddr", "", "--ctrlz_port", "0")
+	command.Dir = dir
+	command.Env = append(os.Environ(), asIstiod+"=1", "POD_NAME=istiod", "POD_NAMESPACE=istio-system", "INJECTION_WEBHOOK_CONFIG_NAME=", "VALIDATION_WEBHOOK_CONFIG_NAME=")
+	istiod, err := child.Start("istiod", filepath.Join(dir, "istiod.log"), command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(istiod.Kill)
+	for deadline := time.Now().Add(30 * time.Second); !ready(t.Context(), "http://"+web+"/ready"); time.Sleep(100 * time.Millisecond) {
+		if err := istiod.Ended(); err != nil || time.Now().After(deadline) {
+			t.Fatalf("istiod is not ready: %v\n%s", err, istiod.LogTail(30))
+		}
+	}
+	return grpc
+}
+
+func ready(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
