@@ -38,7 +38,36 @@ func links() map[schema.GroupKind][]link {
 	istioLinks(on)
 	gatewayLinks(on)
 	applicationLinks(on)
+	own := schema.GroupKind{Group: mooringAPI, Kind: "AppConfiguration"}
+	for _, b := range blocks() {
+		for _, l := range all[schema.GroupKind{Group: b.group, Kind: b.kind}] {
+			for _, escape := range []string{"raw", "patch"} {
+				at := append(strings.Split(strings.ReplaceAll("spec."+b.field, "[]", ".[]"), "."), escape)
+				all[own] = append(all[own], link{append(at, l.path[1:]...), l.to})
+			}
+		}
+	}
 	return all
+}
+
+// block is a part of an AppConfiguration that becomes one of Istio's kinds, and may have that kind's own fields under raw and patch.
+type block struct{ field, group, kind string }
+
+func blocks() []block {
+	return []block{
+		{"destinationRule", istioNetworking, "DestinationRule"},
+		{"virtualService", istioNetworking, "VirtualService"},
+		{"gateway", istioNetworking, "Gateway"},
+		{"sidecar", istioNetworking, "Sidecar"},
+		{"workloadEntries[]", istioNetworking, "WorkloadEntry"},
+		{"workloadGroups[]", istioNetworking, "WorkloadGroup"},
+		{"envoyFilters[]", istioNetworking, "EnvoyFilter"},
+		{"authorizationPolicy", istioSecurity, "AuthorizationPolicy"},
+		{"authorizationPolicies[]", istioSecurity, "AuthorizationPolicy"},
+		{"requestAuthentication", istioSecurity, "RequestAuthentication"},
+		{"telemetry", istioTelemetry, "Telemetry"},
+		{"wasmPlugins[]", istioExtensions, "WasmPlugin"},
+	}
 }
 
 type onFields func(group, kind string, to refer, paths ...string)

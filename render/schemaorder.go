@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -28,7 +27,7 @@ func inOrder(objects []Object) ([]Object, error) {
 	parsed := map[*patchText][]document{}
 	copied := false
 	for i, o := range objects {
-		if (o.ID().GroupKind() != schema.GroupKind{Group: mooringAPI, Kind: "AppConfiguration"}) || !o.mayBePatched() {
+		if o.GetKind() != "AppConfiguration" || o.GroupVersionKind().Group != mooringAPI || !o.mayBePatched() {
 			continue
 		}
 		if all == nil {
