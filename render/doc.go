@@ -27,8 +27,10 @@
 // refused with file and line. Bases and components may be anywhere in the repository; other files must be at or below
 // the folder of the kustomization that names them, which is kustomize's own rule. Keys that are there twice are refused, which
 // kustomize mostly takes: it forgets one of them, and what that had listed would be pruned. Else a kustomization gives what kustomize
-// build gives, byte for byte, but for one thing: kustomize renames objects, and leaves the references of Istio's kinds to them behind, so that
-// they lead nowhere; here they follow (see references.go and referencestable.go). Where nothing is renamed there is no difference.
+// build gives, byte for byte, but for two things. kustomize renames objects, and leaves the references of Istio's kinds to them behind, so that
+// they lead nowhere; here they follow (see references.go and referencestable.go). Where nothing is renamed there is no difference. And kustomize knows
+// nothing of AppConfiguration, so that a patch would replace its lists; here it merges those whose items have names, each of which keeps its place (see
+// schema.go and schemaorder.go).
 //
 // The same commit gives the same bytes. Objects come sorted by group, kind, namespace and name. An object that is there twice,
 // also in two versions of its API, is refused with both places named.

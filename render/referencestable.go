@@ -87,6 +87,8 @@ func istioLinks(on onFields) {
 	on(istioNetworking, "Gateway", credential, "spec.servers[].tls.credentialName", "spec.servers[].tls.credentialNames[]", "spec.servers[].tls.caCertCredentialName")
 	on(istioNetworking, "Sidecar", scoped, "spec.egress[].hosts[]")
 	on(istioNetworking, "Sidecar", credential, "spec.ingress[].tls.credentialName")
+	on(istioNetworking, "Sidecar", service, "spec.outboundTrafficPolicy.egressProxy.host")
+	on(istioNetworking, "ServiceEntry", account, "spec.endpoints[].serviceAccount")
 	on(istioNetworking, "WorkloadEntry", account, "spec.serviceAccount")
 	on(istioNetworking, "WorkloadGroup", account, "spec.template.serviceAccount")
 	attached := typed(schema.GroupKind{})
@@ -94,6 +96,8 @@ func istioLinks(on onFields) {
 	for _, kind := range []string{"AuthorizationPolicy", "RequestAuthentication"} {
 		on(istioSecurity, kind, attached, "spec.targetRef", "spec.targetRefs[]")
 	}
+	on(istioSecurity, "AuthorizationPolicy", caller, "spec.rules[].from[].source.serviceAccounts[]", "spec.rules[].from[].source.notServiceAccounts[]")
+	on(istioSecurity, "AuthorizationPolicy", principal, "spec.rules[].from[].source.principals[]", "spec.rules[].from[].source.notPrincipals[]")
 	on(istioTelemetry, "Telemetry", attached, "spec.targetRef", "spec.targetRefs[]")
 	on(istioExtensions, "WasmPlugin", attached, "spec.targetRef", "spec.targetRefs[]")
 	on(istioExtensions, "WasmPlugin", secret, "spec.imagePullSecret")
@@ -238,6 +242,31 @@ func credential(n *names, from *named, v any) (any, bool) {
 		return v, false
 	}
 	return scheme + "://" + now.(string), true
+}
+
+// caller is a ServiceAccount by its name, or as namespace/name.
+func caller(n *names, from *named, v any) (any, bool) {
+	text, _ := v.(string)
+	kind := schema.GroupKind{Kind: "ServiceAccount"}
+	if namespace, name, ok := strings.Cut(text, "/"); ok {
+		return slashed(n, from, kind, called{name, namespace})
+	}
+	return short(kind, false)(n, from, v)
+}
+
+// principal is a ServiceAccount as its certificate names it: DOMAIN/ns/NAMESPACE/sa/NAME, where the domain may be *.
+func principal(n *names, from *named, v any) (any, bool) {
+	text, _ := v.(string)
+	parts := strings.Split(text, "/")
+	if len(parts) != 5 || parts[1] != "ns" || parts[3] != "sa" {
+		return v, false
+	}
+	now, changed := slashed(n, from, schema.GroupKind{Kind: "ServiceAccount"}, called{parts[4], parts[2]})
+	if !changed {
+		return v, false
+	}
+	parts[2], parts[4], _ = strings.Cut(now.(string), "/")
+	return strings.Join(parts, "/"), true
 }
 
 // mapped is a mapping with a name and perhaps a namespace.
