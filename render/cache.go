@@ -44,7 +44,7 @@ type entry struct {
 	bytes int64
 }
 
-// fileKey names what is in a file. plain tells its objects in a folder of plain YAML from its sources for kustomize.
+// fileKey names what is in a file; one without a hash names nothing. plain tells its objects in a folder of plain YAML from its sources for kustomize.
 type fileKey struct {
 	path, hash string
 	limits     Limits
@@ -75,7 +75,7 @@ const inMemory = 6
 
 // get gives what is kept under a key, and counts it.
 func (c *Cache) get(key any, hit func(*counts)) (any, bool) {
-	if c == nil {
+	if k, ok := key.(fileKey); c == nil || ok && k.hash == "" {
 		return nil, false
 	}
 	c.mu.Lock()
@@ -91,7 +91,7 @@ func (c *Cache) get(key any, hit func(*counts)) (any, bool) {
 
 // keep keeps a value, and lets others go for it.
 func (c *Cache) keep(key, value any, bytes int64) {
-	if c == nil || bytes > c.max {
+	if k, ok := key.(fileKey); c == nil || bytes > c.max || ok && k.hash == "" {
 		return
 	}
 	c.mu.Lock()

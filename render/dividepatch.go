@@ -91,13 +91,13 @@ func (d *division) entry(l *level, field string, p types.Patch) bool {
 // patch examines a patch as kustomize will see it.
 func (d *division) patch(l *level, field string, entry types.Patch, content []byte) bool {
 	docs, err := parse(l.k.file, content, d.v.tree.limits, false)
-	if err != nil || len(docs) == 0 || entry.Target != nil && len(docs) > 1 {
+	if err != nil || len(docs) == 0 || oddSeparators(content) || entry.Target != nil && len(docs) > 1 {
 		return false
 	}
-	for i, doc := range docs {
+	for _, doc := range docs {
 		root := target(doc.root)
 		words := texts(nil, root)
-		if i > 0 && startsWithText(doc.text) || slices.ContainsFunc(words, speaksToKustomize) {
+		if slices.ContainsFunc(words, speaksToKustomize) {
 			return false
 		}
 		d.patchTexts = append(d.patchTexts, words...)

@@ -24,7 +24,7 @@ func (v *vetter) fromDocuments(f *file) (resourceFile, bool) {
 		return resourceFile{}, false
 	}
 	limits := v.tree.limits
-	whole := resourceFile{facts: &facts{}}
+	whole := resourceFile{facts: &facts{whole: oddSeparators(f.content)}}
 	extent, chunks, before := int64(0), 0, 0
 	for rest := f.content; len(rest) > 0; {
 		at := len(f.content) - len(rest)
@@ -39,7 +39,6 @@ func (v *vetter) fromDocuments(f *file) (resourceFile, bool) {
 				return resourceFile{}, false
 			}
 			whole.append(f.path, d, at, before)
-			whole.facts.whole = whole.facts.whole || at > 0 && startsWithText(text)
 		}
 		before += bytes.Count(text, []byte("\n"))
 	}

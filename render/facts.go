@@ -37,7 +37,7 @@ func mapping(kind string) bool {
 
 // factsOf looks at a file whose sources still have their nodes.
 func factsOf(f *file, list []source, docs []document) *facts {
-	all := &facts{}
+	all := &facts{whole: oddSeparators(f.content)}
 	for _, d := range docs {
 		one := fact{at: d.at, size: len(d.text)}
 		for len(list) > 0 && list[0].doc.before == d.before {
@@ -45,7 +45,7 @@ func factsOf(f *file, list []source, docs []document) *facts {
 			list = list[1:]
 		}
 		// kustomize takes a List that is alone in its file for a wrapping, and any other through JSON.
-		all.whole = all.whole || strings.HasSuffix(scalar(d.root, "kind"), "List") || d.at > 0 && startsWithText(d.text)
+		all.whole = all.whole || strings.HasSuffix(scalar(d.root, "kind"), "List")
 		if one.sources > 0 {
 			all.documents = append(all.documents, one)
 		}
@@ -62,13 +62,20 @@ func (all *facts) object(one *fact, s source) {
 	}
 }
 
-// startsWithText says whether there is more than a comment beside the --- with which a document begins. kustomize refuses that between documents, but
-// not at the beginning of a file.
-func startsWithText(doc []byte) bool {
-	line, _, _ := bytes.Cut(doc, []byte("\n"))
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	rest = bytes.TrimSpace(rest)
-	return ok && len(rest) > 0 && rest[0] != '#'
+// oddSeparators says whether a line that begins with --- has more than a comment after it. kustomize refuses that between documents, but not at the
+// beginning of a file, and so not where a document has come to be the first.
+func oddSeparators(text []byte) bool {
+	for {
+		_, after, ok := bytes.Cut(text, []byte("\n---"))
+		if !ok {
+			return false
+		}
+		line, _, _ := bytes.Cut(after, []byte("\n"))
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return true
+		}
+		text = after
+	}
 }
 
 // speaksToKustomize says whether a text may be an annotation that kustomize acts on, other than the one that keeps an object local.

@@ -242,8 +242,8 @@ func (r *random) documents(n int) string {
 		return "apiVersion: v1\nkind: List\nitems:\n" + items
 	}
 	separator := pick(r, "---\n", "---\n", "--- # next\n", "---\n# nothing\n---\n")
-	if r.wild && r.one(40) {
-		separator = "--- !!map\n"
+	if !r.calm && r.one(40) {
+		separator = pick(r, "--- !!map\n", "--- null\n---\n", "---\n--- ~\n---\n")
 	}
 	return pick(r, "", "---\n", "# first\n") + strings.Join(all, separator) + pick(r, "", "", "---\n", "\n...\n")
 }
