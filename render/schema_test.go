@@ -75,6 +75,66 @@ func definitions(crd []byte) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// TestDefinitions: lists with keys are found at any depth, in lists and in mappings, and nothing else is kept.
+func TestDefinitions(t *testing.T) {
+	got, err := definitions([]byte(`spec:
+  group: example.com
+  names: {kind: Shelf}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          kind: {type: string}
+          spec:
+            type: object
+            properties:
+              tags: {type: array, items: {type: string}, x-kubernetes-list-type: set}
+              byRoom:
+                type: object
+                additionalProperties:
+                  type: object
+                  properties:
+                    books:
+                      description: all of them
+                      type: array
+                      x-kubernetes-list-type: map
+                      x-kubernetes-list-map-keys: [name]
+                      items:
+                        type: object
+                        properties:
+                          name: {type: string, maxLength: 9}
+                          pages: {type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [number, side]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := func(keys ...any) map[string]any {
+		return map[string]any{
+			"type": "array", "items": map[string]any{"type": "object"}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys,
+			"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": keys[0],
+		}
+	}
+	object := func(properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "properties": properties}
+	}
+	books := keyed("name")
+	books["items"] = object(map[string]any{"pages": keyed("number", "side")})
+	shelf := object(map[string]any{"spec": object(map[string]any{
+		"byRoom": map[string]any{"type": "object", "additionalProperties": object(map[string]any{"books": books})},
+	})})
+	shelf["x-kubernetes-group-version-kind"] = []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Shelf"}}
+	var all map[string]any
+	if err := json.Unmarshal(got, &all); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"example.com.v1.Shelf": shelf}, all["definitions"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // merged is a schema without what has no say in how lists are merged; nil when nothing is left.
 func merged(s map[string]any) map[string]any {
 	if s == nil {

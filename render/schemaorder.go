@@ -18,7 +18,7 @@ type listSchema struct {
 	Properties           map[string]*listSchema
 	AdditionalProperties *listSchema
 	Items                *listSchema
-	Key                  string `json:"x-kubernetes-patch-merge-key"`
+	Keys                 []string `json:"x-kubernetes-list-map-keys"`
 }
 
 // inOrder puts the lists of AppConfigurations that were merged in order. The objects that are given, and what they hold, are not changed.
@@ -117,16 +117,17 @@ func (s *listSchema) order(v any, base *yaml.Node, patches []*yaml.Node) (any, b
 
 // orderList is order for a list.
 func (s *listSchema) orderList(list []any, base *yaml.Node, patches []*yaml.Node) (any, bool) {
-	if s.Key == "" || base.Kind != yaml.SequenceNode {
+	if len(s.Keys) != 1 || base.Kind != yaml.SequenceNode {
 		return list, false
 	}
+	key := s.Keys[0]
 	place := map[string]int{}
 	for i, item := range base.Content {
-		place[scalar(item, s.Key)] = i
+		place[scalar(item, key)] = i
 	}
 	name := func(item any) string {
 		m, _ := item.(map[string]any)
-		return fmt.Sprint(m[s.Key])
+		return fmt.Sprint(m[key])
 	}
 	rank := func(item any) int {
 		if i, ok := place[name(item)]; ok {
@@ -146,7 +147,7 @@ func (s *listSchema) orderList(list []any, base *yaml.Node, patches []*yaml.Node
 		var inner []*yaml.Node
 		for _, p := range patches {
 			for _, n := range p.Content {
-				if p.Kind == yaml.SequenceNode && scalar(n, s.Key) == name(item) {
+				if p.Kind == yaml.SequenceNode && scalar(n, key) == name(item) {
 					inner = append(inner, target(n))
 				}
 			}
