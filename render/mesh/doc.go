@@ -22,7 +22,8 @@
 //
 // # Differences from istioctl manifest generate
 //
-//   - Hub and tag, as above, and [DefaultVersion] in the labels app.kubernetes.io/version and helm.sh/chart, as in a release.
+//   - Hub and tag, as above, and [DefaultVersion] in the labels app.kubernetes.io/version and helm.sh/chart, as in a release. The label install.operator.istio.io/owning-resource
+//     has the name of the IstioOperator, as with istioctl install, not unknown.
 //   - failurePolicy: see Webhooks.
 //   - installPackagePath, and profiles that are files, are refused: both name files of the machine that renders.
 //   - Unknown fields of meshConfig are refused; istioctl overlooks them. What is newer than the API goes into spec.unvalidatedValues.

@@ -88,7 +88,7 @@ func (i installation) render(ctx context.Context) ([]render.Object, []render.War
 	}
 	objects := make([]render.Object, 0, len(made))
 	for _, u := range made {
-		stamp(u, i.defaults.Version)
+		seal{i.defaults.Version, i.GetName()}.stamp(u)
 		leaveToIstiod(u)
 		objects = append(objects, render.Object{Unstructured: u, Origin: i.Origin, From: i.ID()})
 	}

@@ -105,10 +105,14 @@ func plain(err error, v any) error {
 		want = "a number (" + wrong.Type.String() + ")"
 	}
 	switch v.(type) {
-	case map[string]any, []any:
-		return fmt.Errorf("is a %s, not %s", wrong.Value, want)
+	case map[string]any:
+		return fmt.Errorf("is a mapping, not %s", want)
+	case []any:
+		return fmt.Errorf("is a list, not %s", want)
+	case string:
+		return fmt.Errorf("is the text %q, not %s", v, want)
 	}
-	return fmt.Errorf("is the %s %v, not %s", wrong.Value, v, want)
+	return fmt.Errorf("is %v, not %s", v, want)
 }
 
 // inMessage finds the fields of a Protocol Buffers message, as JSON, that Istio would refuse or overlook.
