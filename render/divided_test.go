@@ -77,7 +77,7 @@ func archive(repo fstest.MapFS) string {
 // TestDivided: a divided build gives what the undivided one gives, to the last byte and the last error.
 func TestDivided(t *testing.T) {
 	divided := 0
-	const seeds = 90
+	const seeds = 60
 	for seed := range uint64(seeds) {
 		if sameDivided(t, seed) {
 			divided++
@@ -121,8 +121,8 @@ func sameAfterEdits(t *testing.T, seed uint64, edits int, c *render.Cache) {
 // TestEdits: what is kept is never stale. All sequences of edits share one cache, and one with hardly any room.
 func TestEdits(t *testing.T) {
 	c, tiny := render.NewCache(1<<24), render.NewCache(20_000)
-	for seed := range uint64(8) {
-		sameAfterEdits(t, seed, 12, c)
+	for seed := range uint64(6) {
+		sameAfterEdits(t, seed, 10, c)
 		sameAfterEdits(t, seed+100, 3, tiny)
 	}
 	if n := c.Counts(); n.Sets == 0 || n.PartHits == 0 || n.FileHits == 0 {

@@ -40,7 +40,7 @@ func main() {
 func run(ctx context.Context) error {
 	sizes := flag.String("sizes", "1000,4000,10000", "how many objects, one size after the other")
 	o := options{}
-	flag.DurationVar(&o.limit, "limit", 150*time.Second, "when kustomize is stopped")
+	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "when kustomize is stopped")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each render is measured; the median is told")
 	flag.StringVar(&o.out, "out", "test/bench/RESULTS.md", "the file with the section that is rewritten")
 	flag.Parse()
