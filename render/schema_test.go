@@ -135,6 +135,50 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
+// TestOrder: what a patch merges keeps the order in which it is written, at any depth, and nothing else is moved.
+func TestOrder(t *testing.T) {
+	const (
+		list   = `{"x-kubernetes-list-map-keys": ["name"], "items": {"properties": {"to": {"x-kubernetes-list-map-keys": ["name"]}}}}`
+		lists  = `{"properties": {"routes": ` + list + `, "rooms": {"additionalProperties": {"properties": {"routes": ` + list + `}}}, "plain": {}}}`
+		routes = "[{name: a, to: [{name: p}, {name: q}]}, {name: b, to: [{name: p}, {name: q}]}, {name: c}]"
+	)
+	for name, tt := range map[string]struct{ base, merged, patch, want string }{
+		"changed":           {routes, "[{name: c, i: 1}, {name: a}, {name: b}]", "[{name: c, i: 1}]", "[{name: a}, {name: b}, {name: c, i: 1}]"},
+		"added":             {routes, "[{name: n}, {name: b}, {name: a}, {name: c}]", "[{name: n}, {name: b}]", "[{name: n}, {name: a}, {name: b}, {name: c}]"},
+		"removed":           {routes, "[{name: c}, {name: b}]", "[{name: c}, {name: a, $patch: delete}]", "[{name: b}, {name: c}]"},
+		"inner":             {routes, "[{name: b, to: [{name: q, w: 1}, {name: p}]}, {name: a}]", "[{name: b, to: [{name: q, w: 1}]}]", "[{name: a}, {name: b, to: [{name: p}, {name: q, w: 1}]}]"},
+		"inner of another":  {routes, "[{name: b, to: [{name: q}, {name: p}]}, {name: a}]", "[{name: a}]", "[{name: a}, {name: b, to: [{name: q}, {name: p}]}]"},
+		"not by this patch": {routes, "[{name: c}, {name: a}, {name: b}]", "", "[{name: c}, {name: a}, {name: b}]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, around := range []string{"{routes: %s, plain: [b, a]}", "{rooms: {one: {routes: %s}}}"} {
+				in := func(text string) string { return fmt.Sprintf(around, text) }
+				read := func(text string) (v any) {
+					if err := yaml.Unmarshal([]byte(in(text)), &v); err != nil {
+						t.Fatal(err)
+					}
+					return v
+				}
+				v := read(tt.merged)
+				patches := []string{"{plain: [b]}"}
+				if tt.patch != "" {
+					patches = append(patches, in(tt.patch))
+				}
+				got, err := render.Order(lists, v, in(tt.base), patches...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(read(tt.want), got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				if diff := cmp.Diff(read(tt.merged), v); diff != "" {
+					t.Errorf("it writes into what it is given: -before +after:\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
 // merged is a schema without what has no say in how lists are merged; nil when nothing is left.
 func merged(s map[string]any) map[string]any {
 	if s == nil {
