@@ -30,6 +30,12 @@ func (i installation) vetOverlays(ctx context.Context, input map[string]any) ([]
 	if len(overlays) == 0 {
 		return nil, nil
 	}
+	if !slices.ContainsFunc(overlays, func(o overlay) bool { return o.at[2] == "base" }) {
+		// The base is most of the work, for its CRDs, and an overlay changes nothing but its own component.
+		if err := unstructured.SetNestedMap(input, map[string]any{"enabled": false}, "spec", "components", "base"); err != nil {
+			return nil, err
+		}
+	}
 	bare, _, err := generate(ctx, input)
 	if err != nil {
 		return nil, i.explain(err)
