@@ -27,7 +27,7 @@ func (f *appField) find(path string) (*appField, error) {
 		case next != nil:
 			at = next
 		case word == "" || isNumber(word):
-		case at.freeForm() || at.hasNames() && len(near(word, at.fields)) == 0: // what is inside is not described, or it is the name of an entry
+		case at.freeForm() || at.hasNames() && len(near(word, at.fields, 1)) == 0: // what is inside is not described, or it is the name of an entry
 		default:
 			return nil, unknownField(f, at, typed, word)
 		}
@@ -63,7 +63,8 @@ func unknownField(root, at *appField, typed, word string) error {
 		inside = at.path()
 	}
 	err := fmt.Errorf("there is no field %s: %s has no %s", typed, inside, word)
-	candidates := near(word, at.fields)
+	slack := max(len(word)/3, 2)
+	candidates := near(word, at.fields, slack)
 	if len(candidates) == 0 {
 		for _, f := range root.below() {
 			if strings.EqualFold(f.name, word) {
@@ -72,7 +73,7 @@ func unknownField(root, at *appField, typed, word string) error {
 		}
 	}
 	if len(candidates) == 0 {
-		candidates = near(word, root.below())
+		candidates = near(word, root.below(), slack)
 	}
 	const most = 5
 	switch {
@@ -97,15 +98,15 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// near gives the paths of the fields whose names are nearly the word, the nearest first: up to a third of the letters may differ.
-func near(word string, fields []*appField) []string {
+// near gives the paths of the fields whose names are nearly the word, the nearest first. Up to slack letters may differ, but not half of them.
+func near(word string, fields []*appField, slack int) []string {
 	type candidate struct {
 		path     string
 		distance int
 	}
 	var found []candidate
 	for _, f := range fields {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(f.name)); d <= max(len(word)/3, 1) {
+		if d := editDistance(strings.ToLower(word), strings.ToLower(f.name)); d <= slack && 2*d <= len(word) {
 			found = append(found, candidate{f.path(), d})
 		}
 	}
