@@ -124,7 +124,15 @@ func applicationLinks(on onFields) {
 	on(mooringAPI, "AppConfiguration", credential, "spec.gateway.listeners[].tls.secret")
 	on(mooringAPI, "AppConfiguration", scoped, "spec.sidecar.egress[].hosts[]")
 	on(mooringAPI, "AppConfiguration", short(schema.GroupKind{Kind: "ServiceAccount"}, false), "spec.workloadEntries[].serviceAccount", "spec.workloadGroups[].serviceAccount")
-	on(mooringAPI, "AppConfiguration", short(schema.GroupKind{Kind: "Secret"}, false), "spec.wasmPlugins[].imagePullSecret")
+	on(mooringAPI, "AppConfiguration", short(schema.GroupKind{Kind: "Secret"}, false), "spec.wasmPlugins[].pullSecret")
+	for _, b := range blocks() {
+		on(mooringAPI, "AppConfiguration", targeted, "spec."+b.field+".targetRef")
+	}
+	for _, policy := range []string{"spec.authorizationPolicy", "spec.authorizationPolicies[]"} {
+		from := policy + ".rules[].from[]."
+		on(mooringAPI, "AppConfiguration", caller, from+"serviceAccounts[]", from+"notServiceAccounts[]")
+		on(mooringAPI, "AppConfiguration", principal, from+"principals[]", from+"notPrincipals[]")
+	}
 }
 
 // short is a name without a namespace.
@@ -293,6 +301,14 @@ func mapped(kind schema.GroupKind) refer {
 		}
 		return m, true
 	}
+}
+
+// targeted is a mapping with a name and a kind whose group goes without saying.
+func targeted(n *names, from *named, v any) (any, bool) {
+	m, _ := v.(map[string]any)
+	kind, _ := m["kind"].(string)
+	group := map[string]string{"Gateway": gatewayAPI, "GatewayClass": gatewayAPI, "ServiceEntry": istioNetworking}[kind]
+	return mapped(schema.GroupKind{Group: group, Kind: kind})(n, from, v)
 }
 
 // typed is a mapping that has a group and a kind beside the name. What it does not say is as in otherwise.
