@@ -26,8 +26,18 @@ func commit(repo fstest.MapFS) hashed { return hashed{repo, new(atomic.Int64)} }
 
 func (h hashed) Hash(name string) (string, error) {
 	f, ok := h.MapFS[name]
-	if !ok {
-		return "", fs.ErrNotExist
+	if !ok { // a folder, or nothing
+		sum := sha256.New()
+		for _, at := range sortedNames(h.MapFS) {
+			if f := h.MapFS[at]; name == "." || strings.HasPrefix(at, name+"/") {
+				fmt.Fprintf(sum, "%s %s %q\n", at, f.Mode, f.Data)
+				ok = true
+			}
+		}
+		if !ok {
+			return "", fs.ErrNotExist
+		}
+		return fmt.Sprintf("%x", sum.Sum(nil)), nil
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(append([]byte("blob "), f.Data...))), nil
 }

@@ -105,11 +105,15 @@ func sameAfterEdits(t *testing.T, seed uint64, edits int, c *render.Cache) {
 	var before []fstest.MapFS
 	for i := range edits {
 		repo := r.repo
+		of := func() fs.FS { return repo }
+		if seed%2 == 0 {
+			of = func() fs.FS { return commit(repo) }
+		}
 		if i > 0 && r.one(5) {
 			repo = before[r.IntN(len(before))] // a branch of before
 		}
-		want := full(t, undivided(), repo, "top")
-		if diff := cmp.Diff(want, full(t, small(c), repo, "top")); diff != "" {
+		want := full(t, undivided(), of(), "top")
+		if diff := cmp.Diff(want, full(t, small(c), of(), "top")); diff != "" {
 			t.Fatalf("seed %d, edit %d: -fresh +with a cache:\n%s\n%s", seed, i, diff, archive(repo))
 		}
 		before = append(before, repo)

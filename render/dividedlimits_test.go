@@ -42,7 +42,7 @@ func TestDividedEndsWithTheTime(t *testing.T) {
 			if n := c.Counts(); n.Undivided > 0 || n.Sets > 0 {
 				t.Errorf("%+v", n)
 			}
-			if took := time.Since(begun); took > 10*time.Second {
+			if took := time.Since(begun); took > 2*time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -97,7 +97,7 @@ func TestLargeBombs(t *testing.T) {
 			if n := c.Counts(); n.Parts+n.Undivided > 0 {
 				t.Errorf("%+v", n)
 			}
-			if took := time.Since(begun); took > 10*time.Second {
+			if took := time.Since(begun); took > 2*time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})

@@ -20,10 +20,10 @@ type resourceDocument struct {
 // fromDocuments puts together what is in a file from its documents, and parses only those that are not known. false means that something is wrong, or
 // may be: then the file is looked at as a whole, which finds the words for it.
 func (v *vetter) fromDocuments(f *file) (resourceFile, bool) {
-	if v.tree.cache == nil || !bytes.Contains(f.content, []byte("\n---")) {
+	limits := v.tree.limits
+	if n := bytes.Count(f.content, []byte("\n---")); v.tree.cache == nil || n == 0 || n > limits.Objects {
 		return resourceFile{}, false
 	}
-	limits := v.tree.limits
 	whole := resourceFile{facts: &facts{whole: oddSeparators(f.content)}}
 	extent, chunks, before := int64(0), 0, 0
 	for rest := f.content; len(rest) > 0; {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"syscall"
@@ -25,6 +26,8 @@ type keptSet struct {
 	folders   map[string][]string
 	types     map[string]fs.FileMode // of what was looked at and is no symbolic link
 	links     map[string]string
+	// contents are hashes of folders with all that is in them, where the repository knows them. What is in such a folder need not be looked at one by one.
+	contents map[string]string
 }
 
 // mostSets is how many Sets are tried for one folder.
@@ -89,7 +92,40 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 	for _, f := range set.Files {
 		bytes += int64(100 + len(f.Path) + len(f.Hash))
 	}
+	kept.contents = contents(t.fsys, kept)
+	for name, hash := range kept.contents {
+		bytes += int64(100 + len(name) + len(hash))
+	}
 	c.keep(kept, kept, bytes)
+}
+
+// contents asks for the hashes of all folders with something that decided a Set.
+func contents(fsys fs.FS, k *keptSet) map[string]string {
+	h, ok := fsys.(hasher)
+	if !ok {
+		return nil
+	}
+	all := map[string]string{}
+	ask := func(dir string) {
+		if _, asked := all[dir]; asked {
+			return
+		}
+		hash, err := h.Hash(dir)
+		if err != nil {
+			hash = ""
+		}
+		all[dir] = hash
+	}
+	for name := range k.types {
+		ask(path.Dir(name))
+	}
+	for _, name := range k.misses {
+		ask(path.Dir(name))
+	}
+	for name := range k.folders {
+		ask(name)
+	}
+	return all
 }
 
 // sameExpander says whether two are certainly the same; one that cannot be compared is not even the same as itself.
@@ -133,12 +169,22 @@ func (p *probe) look(name string) (fs.FileInfo, error) {
 
 // serves says whether everything that decided the Set is in a repository as it was. Any error is a no: the render that follows will meet it.
 func (k *keptSet) serves(now *probe) bool {
+	same := func(dir string) bool {
+		hash := k.contents[dir]
+		return hash != "" && now.hash(dir) == hash
+	}
 	for _, f := range k.set.Files {
+		if same(path.Dir(f.Path)) {
+			continue
+		}
 		if hash := now.hash(f.Path); hash == "" || hash != f.Hash {
 			return false
 		}
 	}
 	for name, target := range k.links {
+		if same(path.Dir(name)) {
+			continue
+		}
 		if now.links == nil {
 			return false
 		}
@@ -147,19 +193,25 @@ func (k *keptSet) serves(now *probe) bool {
 		}
 	}
 	for name, typ := range k.types {
+		if name != "." && same(path.Dir(name)) {
+			continue
+		}
 		if info, err := now.look(name); err != nil || info.Mode().Type() != typ {
 			return false
 		}
 	}
 	for _, name := range k.misses {
-		if !fs.ValidPath(name) {
-			continue // it is nowhere
+		if !fs.ValidPath(name) || same(path.Dir(name)) {
+			continue
 		}
 		if _, err := now.look(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return false
 		}
 	}
 	for name, names := range k.folders {
+		if same(name) {
+			continue
+		}
 		entries, err := fs.ReadDir(now.fsys, name)
 		if err != nil || !slices.EqualFunc(entries, names, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
 			return false

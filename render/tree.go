@@ -27,7 +27,8 @@ var (
 	errCircle  = errors.New("leads through symbolic links in a circle")
 )
 
-// hasher is what a file system that knows the blob ids of its files implements.
+// hasher is what a file system that knows the blob ids of its files implements. The hash of a folder, where it gives one, is one of all that is in the
+// folder at any depth, names and kinds included, as the id of a tree is in Git.
 type hasher interface {
 	Hash(name string) (string, error)
 }
