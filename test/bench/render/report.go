@@ -55,8 +55,8 @@ func section(ctx context.Context, o options, kustomize string, rows []row) strin
 	if err != nil {
 		version = []byte("of unknown version")
 	}
-	fmt.Fprintf(&b, "## render\n\n`make bench-render`, %s: %s; %s; kustomize %s beside Mooring's %s. Median of %d renders; one run of kustomize, stopped after %s.\n\n",
-		time.Now().UTC().Format(time.DateOnly), machine(), runtime.Version(), bytes.TrimSpace(version), library(), o.rounds, o.limit)
+	fmt.Fprintf(&b, "## render\n\n`make bench-render`, %s: %s; %s; kustomize %s beside Mooring's %s. Median of %d renders; one run of kustomize, stopped after %s. The load average was %s in the end: above 3, others were at work too.\n\n",
+		time.Now().UTC().Format(time.DateOnly), machine(), runtime.Version(), bytes.TrimSpace(version), library(), o.rounds, o.limit, load())
 	b.WriteString("| objects | shape | files read | kustomize build | cold | one object changed | nothing changed |\n|---:|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %d | %s | %d | %s | %s | %s | %s |\n", r.objects, r.shape, r.files, r.kustomizeTime(), seconds(r.cold), seconds(r.one), seconds(r.none))
@@ -96,6 +96,15 @@ func machine() string {
 	model := find("/proc/cpuinfo", "model name")
 	memory := find("/proc/meminfo", "MemTotal")
 	return fmt.Sprintf("%d cores, %s, %s of memory, %s/%s", runtime.NumCPU(), model, memory, runtime.GOOS, runtime.GOARCH)
+}
+
+// load says how busy the machine has been for the last fifteen minutes.
+func load() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	if fields := strings.Fields(string(text)); len(fields) > 2 {
+		return fields[2]
+	}
+	return "unknown"
 }
 
 // find gives the value of the first line of a file that begins with a name.
