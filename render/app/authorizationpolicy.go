@@ -2,6 +2,7 @@ package app
 
 import (
 	securityv1beta1 "istio.io/api/security/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // dryRunAnnotation makes a proxy count what a policy would do without doing it.
@@ -88,7 +89,7 @@ type AuthorizationSource struct {
 	// +kubebuilder:validation:items:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:items:MaxLength=320
 	NotServiceAccounts []string `json:"notServiceAccounts,omitempty"`
-	// Namespaces of callers; a * stands at the beginning or the end, or alone. Becomes an AuthorizationPolicy's spec.rules[].from[].source.namespaces.
+	// Namespaces of callers; a * stands for any letters. Becomes an AuthorizationPolicy's spec.rules[].from[].source.namespaces.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -163,12 +164,20 @@ func (b *builder) authorize(p *AuthorizationPolicy, key string, block []string) 
 		b.customProvider(p, out, block)
 	}
 	if p.DryRun && (p.Action == "AUDIT" || p.Action == "CUSTOM") {
-		b.fail(below(block, "dryRun"), "leave dryRun out", "Istio has no dry run for %s, and would enforce the policy", p.Action)
+		b.fail(below(block, "dryRun"), "leave dryRun out", "Istio refuses a dry run of action %s: it has one for ALLOW and DENY only", p.Action)
 	}
 	before := len(b.objects)
 	b.emit(authorizationPolicyKind, key, out, p.Escape, block...)
-	if p.DryRun && len(b.objects) > before {
-		made := b.objects[before]
+	if len(b.objects) == before {
+		return
+	}
+	made := b.objects[before]
+	if p.Patch != nil && !p.saysWhom() {
+		if rules, _, _ := unstructured.NestedSlice(made.Object, "spec", "rules"); len(rules) == 0 {
+			b.noRules(p, below(block, "patch"))
+		}
+	}
+	if p.DryRun {
 		notes := made.GetAnnotations()
 		if notes == nil {
 			notes = map[string]string{}
@@ -205,13 +214,20 @@ func (b *builder) whom(p *AuthorizationPolicy, block []string) {
 			b.fail(below(block, w.name), "leave one of them out", "contradicts %s", words[0])
 		}
 	}
-	if len(words) > 0 || len(p.Rules) > 0 || p.Patch != nil && p.Rules == nil {
-		return
+	switch {
+	case len(words) > 0 || len(p.Rules) > 0:
+	case p.Rules != nil:
+		b.noRules(p, below(block, "rules"))
+	case p.Patch == nil: // a patch may bring rules
+		b.noRules(p, block)
 	}
-	where := block
-	if p.Rules != nil {
-		where = below(block, "rules")
-	}
+}
+
+// saysWhom tells whether everybody or nobody is meant on purpose.
+func (p *AuthorizationPolicy) saysWhom() bool { return p.AllowAll || p.DenyAll || p.AllRequests }
+
+// noRules says what a policy without rules would do.
+func (b *builder) noRules(p *AuthorizationPolicy, where []string) {
 	switch p.Action {
 	case "DENY":
 		b.fail(where, "name in rules who is refused, or write denyAll: true to refuse everybody", "a DENY policy without rules refuses nobody")

@@ -81,7 +81,11 @@ func (b *builder) source(p *AuthorizationPolicy, s *AuthorizationSource, block [
 		}
 		set++
 		at := below(block, l.name)
-		b.wildcards(l.values, "", at)
+		if !strings.HasSuffix(strings.ToLower(l.name), "namespaces") { // they may have a * anywhere
+			b.wildcards(l.values, "", at)
+		} else if slices.Contains(l.values, "") {
+			b.fail(at, "leave it out, or write a value", "one of the values is empty")
+		}
 		if p.Action == "CUSTOM" {
 			b.fail(at, "use ipBlocks, remoteIpBlocks, to or when, and let the provider look at identities", "Istio does not support identities of callers with action CUSTOM")
 		}
@@ -229,7 +233,7 @@ func (b *builder) httpOnly(p *AuthorizationPolicy, r *AuthorizationRule, block [
 	switch p.action() {
 	case "DENY":
 		b.warn(block, "add ports to each item of to: those of the container that speak HTTP",
-			"the rule is about HTTP, and on TCP port %s it refuses every connection", port)
+			"the rule is about HTTP: on TCP port %s Istio leaves that out, and it refuses every connection that the rest of the rule matches", port)
 	case "ALLOW":
 		b.warn(block, "add a rule with to: [{ports: [PORT]}] for that port, if it is to be reached", "the rule is about HTTP, and lets nobody in on TCP port %s", port)
 	}
@@ -245,9 +249,12 @@ func (r *AuthorizationRule) needsHTTP() bool {
 		http = http || len(o.Methods)+len(o.NotMethods)+len(o.Paths)+len(o.NotPaths)+len(o.Hosts)+len(o.NotHosts) > 0
 	}
 	for _, s := range r.From {
-		http = http || len(s.RequestPrincipals)+len(s.NotRequestPrincipals)+len(s.RemoteIPBlocks)+len(s.NotRemoteIPBlocks) > 0
+		http = http || len(s.RequestPrincipals)+len(s.NotRequestPrincipals) > 0
 	}
 	for _, c := range r.When {
+		if c.Key == "destination.port" && len(c.Values) > 0 {
+			return false
+		}
 		http = http || strings.HasPrefix(c.Key, "request.")
 	}
 	return http

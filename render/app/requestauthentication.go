@@ -188,9 +188,12 @@ func (b *builder) publicKeys(text string, block []string) {
 // ALLOW policies let in. See Istio's task on authentication policies, "Require a valid token".
 func (b *builder) requireToken(r *RequestAuthentication, block []string) {
 	if !r.Required {
-		for name, set := range map[string]bool{"openPaths": r.OpenPaths != nil, "requiredPorts": r.RequiredPorts != nil, "allowPreflight": r.AllowPreflight} {
-			if set {
-				b.fail(below(block, name), "write required: true, or leave it out", "means nothing without required: all requests without a token pass")
+		for _, a := range []struct {
+			name string
+			set  bool
+		}{{"openPaths", r.OpenPaths != nil}, {"requiredPorts", r.RequiredPorts != nil}, {"allowPreflight", r.AllowPreflight}} {
+			if a.set {
+				b.fail(below(block, a.name), "write required: true, or leave it out", "means nothing without required: all requests without a token pass")
 			}
 		}
 		return
