@@ -241,12 +241,16 @@ func (b *builder) httpOnly(p *AuthorizationPolicy, r *AuthorizationRule, block [
 
 // needsHTTP says whether the rule asks for something that only HTTP has on ports that it does not name.
 func (r *AuthorizationRule) needsHTTP() bool {
-	http := false
+	http, everywhere := false, len(r.To) == 0
 	for _, o := range r.To {
 		if len(o.Ports) > 0 {
-			return false
+			continue
 		}
+		everywhere = true
 		http = http || len(o.Methods)+len(o.NotMethods)+len(o.Paths)+len(o.NotPaths)+len(o.Hosts)+len(o.NotHosts) > 0
+	}
+	if !everywhere {
+		return false
 	}
 	for _, s := range r.From {
 		http = http || len(s.RequestPrincipals)+len(s.NotRequestPrincipals) > 0
