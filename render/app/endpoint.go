@@ -1,0 +1,48 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+
+	networking "istio.io/api/networking/v1alpha3"
+)
+
+// Endpoint is a text that is an address, or a mapping with address, ports, labels, locality, weight and network.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Endpoint struct {
+	json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps what is written; what it means is found where a fault can be told with its place.
+func (e *Endpoint) UnmarshalJSON(text []byte) error {
+	e.RawMessage = bytes.Clone(text)
+	return nil
+}
+
+type endpointWords struct {
+	Address  string            `json:"address"`
+	Ports    map[string]uint32 `json:"ports"`
+	Labels   map[string]string `json:"labels"`
+	Locality string            `json:"locality"`
+	Weight   uint32            `json:"weight"`
+	Network  string            `json:"network"`
+}
+
+// endpoint reads one.
+func (b *builder) endpoint(e Endpoint, path []string) *networking.WorkloadEntry {
+	var w endpointWords
+	if json.Unmarshal(e.RawMessage, &w.Address) != nil {
+		decoder := json.NewDecoder(bytes.NewReader(e.RawMessage))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&w); err != nil {
+			b.fail(path, "write an address, or a mapping with address, ports, labels, locality, weight, network", "is not an endpoint: %w", err)
+		}
+	}
+	if w.Address == "" && w.Network == "" {
+		b.fail(path, "write address", "has no address")
+	}
+	return &networking.WorkloadEntry{
+		Address: w.Address, Ports: w.Ports, Labels: w.Labels, Locality: w.Locality, Weight: w.Weight, Network: w.Network,
+	}
+}
