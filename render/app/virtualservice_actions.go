@@ -65,11 +65,11 @@ type Retries struct {
 	// PerTryTimeout of one attempt. Default: the timeout of the route. Becomes VirtualService spec.http[].retries.perTryTimeout.
 	// +optional
 	PerTryTimeout Duration `json:"perTryTimeout,omitempty"`
-	// On are the failures that are tried again, such as connect-failure, refused-stream, 503. Default: those of the mesh.
+	// RetryOn are the failures that are tried again, such as connect-failure, refused-stream, 503. Default: those of the mesh.
 	// Becomes VirtualService spec.http[].retries.retryOn.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
-	On []string `json:"on,omitempty"`
+	RetryOn []string `json:"retryOn,omitempty"`
 }
 
 // Mirror sends copies of requests.

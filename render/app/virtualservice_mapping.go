@@ -105,11 +105,11 @@ func (b *builder) retries(r *Retries, path []string) *networking.HTTPRetry {
 	if r == nil {
 		return nil
 	}
-	if r.Attempts == 0 && (r.PerTryTimeout != "" || len(r.On) > 0) {
+	if r.Attempts == 0 && (r.PerTryTimeout != "" || len(r.RetryOn) > 0) {
 		b.fail(path, "leave perTryTimeout and on out, or write more attempts", "there is nothing to try again with attempts: 0")
 	}
 	return &networking.HTTPRetry{
-		Attempts: r.Attempts, RetryOn: strings.Join(r.On, ","), PerTryTimeout: b.duration(r.PerTryTimeout, below(path, "perTryTimeout")),
+		Attempts: r.Attempts, RetryOn: strings.Join(r.RetryOn, ","), PerTryTimeout: b.duration(r.PerTryTimeout, below(path, "perTryTimeout")),
 	}
 }
 
