@@ -1,3 +1,3 @@
 package app
 
-//go:generate sh -c "go tool controller-gen crd paths=. output:crd:stdout > crd.yaml"
+//go:generate sh -c "go tool controller-gen crd paths=. output:crd:stdout > crd.yaml.new && mv crd.yaml.new crd.yaml"
