@@ -116,7 +116,7 @@ func TestAppConfigurationIsTaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"mooring.dev", "AppConfiguration", "consecutiveErrors", "spec.trafficPolicy.outlierDetection"} {
+	for _, want := range []string{"mooring.dev", "AppConfiguration", "consecutiveErrors", "trafficPolicy.outlierDetection"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl explain lacks %q:\n%s", want, out)
 		}

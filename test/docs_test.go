@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/test/kube"
@@ -428,9 +430,13 @@ func TestExamplesRenderAndCheck(t *testing.T) {
 			if len(set.Objects) == 0 {
 				t.Errorf("%s: there is no object in %s", where, folder)
 			}
+			digest := set.Digest()
 			findings, err := check.Check(t.Context(), set)
 			if err != nil {
 				t.Errorf("%s: %v", where, err)
+			}
+			if set.Digest() != digest { // other Sets have the same objects
+				t.Errorf("%s: the check has written into the objects", where)
 			}
 			for _, finding := range findings {
 				if finding.Level == check.Error {
@@ -500,6 +506,43 @@ func TestMooringsOfTheDocsAreAccepted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What README.md shows for a path of a Mooring renders without a fault, to what it says.
+func TestExamplesOfTheReadmeRender(t *testing.T) {
+	renderer := sync.NewRenderer()
+	shown := map[string]bool{}
+	for line, block := range documents(t)["README.md"].yaml {
+		for kind, wanted := range map[string][]string{
+			"AppConfiguration": {"DestinationRule/bookinfo/reviews", "PeerAuthentication/bookinfo/reviews", "VirtualService/bookinfo/reviews"},
+			"IstioOperator":    {"Deployment/istio-system/istiod", "Deployment/istio-system/istio-ingressgateway"},
+		} {
+			if !strings.Contains(block, "kind: "+kind+"\n") {
+				continue
+			}
+			shown[kind] = true
+			set, err := renderer.Render(t.Context(), fstest.MapFS{"shown.yaml": {Data: []byte(block)}}, ".")
+			if err != nil {
+				t.Errorf("line %d: %v", line, err)
+				continue
+			}
+			findings, err := check.Check(t.Context(), set)
+			if err != nil || check.Blocks(findings) {
+				t.Errorf("line %d: found %v, %v", line, findings, err)
+			}
+			for _, want := range wanted {
+				if !slices.ContainsFunc(set.Objects, func(o render.Object) bool { return o.ID().String() == want }) {
+					t.Errorf("line %d: the %s does not become a %s", line, kind, want)
+				}
+			}
+			if kind == "AppConfiguration" && len(set.Objects) != len(wanted) {
+				t.Errorf("line %d: the %s becomes %d objects, want %d", line, kind, len(set.Objects), len(wanted))
+			}
+		}
+	}
+	if len(shown) != 2 {
+		t.Errorf("of AppConfiguration and IstioOperator it shows %v", shown)
+	}
 }
 
 // The first thing that README.md tells whoever has a cluster.

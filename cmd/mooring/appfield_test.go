@@ -22,8 +22,9 @@ properties:
     type: object
     required: [mode]
     properties:
-      mode: {type: string, enum: [A, B], default: A, description: Mode of it. Becomes spec.x.}
+      mode: {type: string, enum: [A, B], default: A, description: Mode of it. Becomes spec.trafficPolicy.mode.}
       count: {type: integer, minimum: 1, maximum: 9, description: "Count of it. Becomes DestinationRule spec.trafficPolicy.outlierDetection.count."}
+      inner: {type: object, properties: {deep: {type: string, description: Deep. Becomes DestinationRule outlierDetection.deep.}}, description: Becomes trafficPolicy.outlierDetection.}
       most: {type: number, maximum: 0.5}
       time: {type: string, pattern: "^[0-9]+s$", minLength: 2, description: A time that becomes nothing that has a name.}
       patch: {type: object, x-kubernetes-preserve-unknown-fields: true}
@@ -86,8 +87,8 @@ func TestFieldsAreFound(t *testing.T) {
 		"exact":                  "did you mean routes.headers.exact?",
 		"exat":                   "did you mean routes.headers.exact?",
 		"routes.headers.exat":    "did you mean routes.headers.exact?",
-		"rule.mode.deeper":       "rule.mode is a string and has no fields",
-		"rule.completelyUnknown": "rule has count, either, mode, most, patch, time",
+		"rule.mode.zzzzzz":       "rule.mode is a string and has no fields",
+		"rule.completelyUnknown": "rule has count, either, inner, mode, most, patch, time",
 		"spec":                   "an AppConfiguration has labels, routes, rule",
 	} {
 		_, err := root.find(path)
@@ -114,6 +115,8 @@ Another paragraph.
 FIELDS
   count    integer             Count of it
   either   integer or string
+  inner    mapping             Becomes trafficPolicy.outlierDetection
+    deep   string              Deep
   mode     string, required    Mode of it
   most     number
   patch    any mapping
@@ -124,7 +127,7 @@ TYPE      string
 REQUIRED  yes, in rule
 ALLOWED   A, B
 DEFAULT   A
-BECOMES   spec.x
+BECOMES   spec.trafficPolicy.mode
 
 Mode of it.
 `,
@@ -184,10 +187,11 @@ ENTRIES   at most 3
 func TestFieldsAreFoundByWhatTheyBecome(t *testing.T) {
 	root := aRoot(t)
 	for asked, want := range map[string]string{
-		"DestinationRule":                                       "rule rule.count",
-		"destinationrules spec.trafficPolicy":                   "rule rule.count",
-		"DestinationRule trafficPolicy.outlierDetection":        "rule.count",
-		"DestinationRule spec.trafficPolicy.outlierDetection.x": "rule",
+		"DestinationRule":                                       "rule rule.count rule.inner rule.inner.deep rule.mode",
+		"destinationrules spec.trafficPolicy":                   "rule rule.count rule.inner rule.inner.deep rule.mode",
+		"DestinationRule trafficPolicy.outlierDetection.deep":   "rule.inner.deep",
+		"DestinationRule trafficPolicy.outlierDetection":        "rule.count rule.inner rule.inner.deep",
+		"DestinationRule spec.trafficPolicy.outlierDetection.x": "rule.inner",
 		"DestinationRule spec.subsets":                          "",
 		"VirtualService spec.http[0].timeout":                   "routes",
 		"ServiceEntry":                                          "routes",

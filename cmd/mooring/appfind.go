@@ -143,8 +143,8 @@ func editDistance(a, b string) int {
 type becomesTarget struct{ kind, path string }
 
 var (
-	// aTarget is a kind or a path in a sentence.
-	aTarget = regexp.MustCompile(`\b(spec(?:\.[A-Za-z0-9]+(?:\[[^\]]*\])?)*|[A-Z][A-Za-z]+)`)
+	// aTarget is a kind or a path in a sentence. Fields that stand in several places have paths from the nearest thing that they share.
+	aTarget = regexp.MustCompile(`[A-Z][A-Za-z]+|\b[a-z][A-Za-z0-9]*(?:\[[^\]]*\])?(?:\.[a-z][A-Za-z0-9]*(?:\[[^\]]*\])?)+`)
 	// istioKinds are what an AppConfiguration becomes.
 	istioKinds = []string{
 		"AuthorizationPolicy", "DestinationRule", "EnvoyFilter", "Gateway", "PeerAuthentication", "ProxyConfig", "RequestAuthentication",
@@ -152,24 +152,51 @@ var (
 	}
 )
 
-// targets are the fields of Istio objects that the field's description names as what it becomes. A kind holds for the paths after it.
+// targets are the fields of Istio objects that the field's description names as what it becomes. A kind holds for the paths after it, and where
+// none is named, that of the field around it does.
 func (f *appField) targets() []becomesTarget {
 	var found []becomesTarget
-	kind := ""
+	around := f.targetAround()
+	kind := around.kind
 	for _, word := range aTarget.FindAllString(f.becomes(), -1) {
 		last := len(found) - 1
 		switch {
 		case slices.Contains(istioKinds, word):
 			kind = word
 			found = append(found, becomesTarget{kind, "spec"})
-		case !strings.HasPrefix(word, "spec") || kind == "":
-		case found[last] == becomesTarget{kind, "spec"}: // the kind was named for this path
-			found[last].path = plainPath(word)
+		case word[0] < 'a' || kind == "" || strings.HasPrefix(word, "istio."): // a name, or the key of an annotation
+		case last >= 0 && found[last] == becomesTarget{kind, "spec"}: // the kind was named for this path
+			found[last].path = pathFrom(around.path, word)
 		default:
-			found = append(found, becomesTarget{kind, plainPath(word)})
+			found = append(found, becomesTarget{kind, pathFrom(around.path, word)})
 		}
 	}
 	return found
+}
+
+// targetAround is what the nearest field around this one becomes.
+func (f *appField) targetAround() becomesTarget {
+	for up := f.parent; up != nil; up = up.parent {
+		if targets := up.targets(); len(targets) > 0 {
+			return targets[0]
+		}
+	}
+	return becomesTarget{path: "spec"}
+}
+
+// pathFrom reads a path that begins with spec, or else with a field that the path around has too.
+func pathFrom(around, path string) string {
+	if strings.HasPrefix(path, "spec.") {
+		return plainPath(path)
+	}
+	steps, rest := strings.Split(around, "."), strings.TrimPrefix(plainPath(path), "spec.")
+	first, _, _ := strings.Cut(rest, ".")
+	for i := len(steps) - 1; i > 0; i-- {
+		if steps[i] == first {
+			return strings.Join(append(slices.Clone(steps[:i]), rest), ".")
+		}
+	}
+	return plainPath(path)
 }
 
 // kinds of the objects that the field becomes, each once.
