@@ -5,20 +5,8 @@ import (
 	"encoding/json"
 
 	networking "istio.io/api/networking/v1alpha3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
-
-// Endpoint is a text that is an address, or a mapping with address, ports, labels, locality, weight and network.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-type Endpoint struct {
-	json.RawMessage `json:"-"`
-}
-
-// UnmarshalJSON keeps what is written; what it means is found where a fault can be told with its place.
-func (e *Endpoint) UnmarshalJSON(text []byte) error {
-	e.RawMessage = bytes.Clone(text)
-	return nil
-}
 
 type endpointWords struct {
 	Address  string            `json:"address"`
@@ -30,10 +18,10 @@ type endpointWords struct {
 }
 
 // endpoint reads one.
-func (b *builder) endpoint(e Endpoint, path []string) *networking.WorkloadEntry {
+func (b *builder) endpoint(e apiextensionsv1.JSON, path []string) *networking.WorkloadEntry {
 	var w endpointWords
-	if json.Unmarshal(e.RawMessage, &w.Address) != nil {
-		decoder := json.NewDecoder(bytes.NewReader(e.RawMessage))
+	if json.Unmarshal(e.Raw, &w.Address) != nil {
+		decoder := json.NewDecoder(bytes.NewReader(e.Raw))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&w); err != nil {
 			b.fail(path, "write an address, or a mapping with address, ports, labels, locality, weight, network", "is not an endpoint: %w", err)

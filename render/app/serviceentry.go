@@ -1,5 +1,7 @@
 package app
 
+import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 // ServiceEntry is a service outside of the mesh that the application calls.
 type ServiceEntry struct {
 	// Name tells it from the others; the object is called <app>-<name>.
@@ -32,7 +34,7 @@ type ServiceEntry struct {
 	// Endpoints: a text that is an address, or a mapping with address, ports, labels, locality, weight, network. Becomes ServiceEntry spec.endpoints.
 	// +optional
 	// +kubebuilder:validation:MaxItems=128
-	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	Endpoints []apiextensionsv1.JSON `json:"endpoints,omitempty"`
 	// SubjectAltNames of which the service's certificate has to have one. Becomes ServiceEntry spec.subjectAltNames.
 	// +optional
 	SubjectAltNames []string `json:"subjectAltNames,omitempty"`

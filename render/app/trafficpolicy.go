@@ -7,7 +7,7 @@ type TrafficPolicy struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=port
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=16
 	Ports []PortPolicy `json:"ports,omitempty"`
 }
 

@@ -38,6 +38,7 @@ type Spec struct {
 	// Versions of the application that run side by side, by name. Each becomes a subset of its DestinationRule, which is made for it if
 	// destinationRule is left out.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=64
 	Versions map[string]AppVersion `json:"versions,omitempty"`
 	// DestinationRule says how callers treat the application's endpoints: load balancing, connection limits, ejection of bad ones, TLS.
 	// Becomes a DestinationRule.
@@ -51,6 +52,7 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
 	ServiceEntries []ServiceEntry `json:"serviceEntries,omitempty"`
 	// Gateway lets traffic in from outside of the mesh. Becomes a Gateway.
 	// +optional
@@ -62,11 +64,13 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1000
 	WorkloadEntries []WorkloadEntry `json:"workloadEntries,omitempty"`
 	// WorkloadGroups are templates for such machines, with which they register themselves. Each becomes a WorkloadGroup.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	WorkloadGroups []WorkloadGroup `json:"workloadGroups,omitempty"`
 	// AuthorizationPolicy says who may call the application. Becomes an AuthorizationPolicy.
 	// +optional
@@ -75,6 +79,7 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	AuthorizationPolicies []NamedAuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 	// PeerAuthentication says whether the application takes plain text or mutual TLS only. Becomes a PeerAuthentication.
 	// +optional
@@ -89,6 +94,7 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	EnvoyFilters []EnvoyFilter `json:"envoyFilters,omitempty"`
 	// ProxyConfig sets what the application's proxies are started with. Becomes a ProxyConfig.
 	// +optional
@@ -97,6 +103,7 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	WasmPlugins []WasmPlugin `json:"wasmPlugins,omitempty"`
 }
 

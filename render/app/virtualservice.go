@@ -1,5 +1,7 @@
 package app
 
+import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 // VirtualService says where requests for a host go.
 type VirtualService struct {
 	// Hosts that requests ask for. Default: the application's Service, and with a gateway block the hosts of its listeners. Becomes VirtualService spec.hosts.
@@ -111,10 +113,10 @@ type Match struct {
 	// Headers by name in lower case: a text that is the whole value, or one of exact, prefix, regex, present: true, absent: true.
 	// Becomes VirtualService spec.http[].match[].headers, and withoutHeaders for absent.
 	// +optional
-	Headers map[string]StringMatch `json:"headers,omitempty"`
+	Headers map[string]apiextensionsv1.JSON `json:"headers,omitempty"`
 	// Query parameters by name, as with headers; absent is not there for them. Becomes VirtualService spec.http[].match[].queryParams.
 	// +optional
-	Query map[string]StringMatch `json:"query,omitempty"`
+	Query map[string]apiextensionsv1.JSON `json:"query,omitempty"`
 	// Port of the host that is asked for. Becomes VirtualService spec.http[].match[].port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -1,5 +1,7 @@
 package app
 
+import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 // Redirect answers with another address.
 type Redirect struct {
 	// Host of the other address. Default: as it was. Becomes VirtualService spec.http[].redirect.authority.
@@ -126,7 +128,7 @@ type FaultAbort struct {
 type CORS struct {
 	// AllowOrigins: a text that is the whole origin, or one of exact, prefix, regex. Becomes VirtualService spec.http[].corsPolicy.allowOrigins.
 	// +optional
-	AllowOrigins []StringMatch `json:"allowOrigins,omitempty"`
+	AllowOrigins []apiextensionsv1.JSON `json:"allowOrigins,omitempty"`
 	// AllowMethods such as GET. Becomes VirtualService spec.http[].corsPolicy.allowMethods.
 	// +optional
 	AllowMethods []string `json:"allowMethods,omitempty"`

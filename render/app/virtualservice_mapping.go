@@ -146,7 +146,7 @@ func (b *builder) cors(c *CORS, path []string) *networking.CorsPolicy {
 		origin := below(path, "allowOrigins", index(i))
 		match := b.always(o, origin)
 		if match.MatchType == nil {
-			b.fail(origin, "use exact, prefix or regex", "%s does not say which origin", fmt.Sprint(string(o.RawMessage)))
+			b.fail(origin, "use exact, prefix or regex", "%s does not say which origin", fmt.Sprint(string(o.Raw)))
 		}
 		out.AllowOrigins = append(out.AllowOrigins, match)
 	}
