@@ -71,7 +71,7 @@ func (b *builder) warn(path []string, hint, format string, args ...any) {
 // emit makes one object. spec is a message of Istio's API. block is the path of the block below spec that the object stands for, and key tells it
 // from others of its kind; "" for the application's one.
 func (b *builder) emit(kind schema.GroupVersionKind, key string, spec json.Marshaler, esc Escape, block ...string) {
-	fields, err := b.specOf(spec, esc, block)
+	fields, err := b.specOf(kind, spec, esc, block)
 	if err != nil {
 		b.faults.add(err)
 		return
@@ -86,7 +86,7 @@ func (b *builder) emit(kind schema.GroupVersionKind, key string, spec json.Marsh
 }
 
 // specOf gives the spec as JSON values: what was generated and patched, or what stands there raw.
-func (b *builder) specOf(spec json.Marshaler, esc Escape, block []string) (map[string]any, error) {
+func (b *builder) specOf(kind schema.GroupVersionKind, spec json.Marshaler, esc Escape, block []string) (map[string]any, error) {
 	if esc.Raw != nil {
 		return b.raw(esc, block)
 	}
@@ -98,10 +98,36 @@ func (b *builder) specOf(spec json.Marshaler, esc Escape, block []string) (map[s
 	if err := utiljson.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w", fieldName(at(block...)), b.object.ID(), err)
 	}
+	spellOut(kind, fields)
 	if esc.Patch != nil {
 		return b.patched(fields, esc, block)
 	}
 	return fields, nil
+}
+
+// spellOut writes values that Istio's messages leave out because they are the first of their kind, where a reader would take the empty mapping for
+// something else: an empty outboundTrafficPolicy refuses what is not known.
+func spellOut(kind schema.GroupVersionKind, spec map[string]any) {
+	say := func(in any, key, value string) {
+		if m, ok := in.(map[string]any); ok && m[key] == nil {
+			m[key] = value
+		}
+	}
+	switch kind {
+	case serviceEntryKind:
+		say(spec, "location", "MESH_EXTERNAL")
+		say(spec, "resolution", "NONE")
+	case sidecarKind:
+		say(spec["outboundTrafficPolicy"], "mode", "REGISTRY_ONLY")
+	case gatewayKind:
+		servers, _ := spec["servers"].([]any)
+		for _, s := range servers {
+			server, _ := s.(map[string]any)
+			if tls, ok := server["tls"].(map[string]any); ok && tls["httpsRedirect"] == nil {
+				say(tls, "mode", "PASSTHROUGH")
+			}
+		}
+	}
 }
 
 // objectName is <app> or <app>-<key>, cut and closed by a hash where it would be too long.

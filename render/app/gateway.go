@@ -23,7 +23,7 @@ type Gateway struct {
 
 // Listener is a port for some hosts.
 type Listener struct {
-	// Name tells it from the others. Becomes Gateway spec.servers[].name and port.name.
+	// Name tells it from the others. Becomes Gateway spec.servers[].port.name.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
@@ -122,7 +122,7 @@ func (b *builder) servers(l Listener, path []string) []*networking.Server {
 		b.fail(below(path, "tls"), "write secret, the name of a Secret beside the gateway's pods", "there is no certificate to show")
 	}
 	out := []*networking.Server{{
-		Name: l.Name, Hosts: l.Hosts, Tls: listenerTLS(l.TLS),
+		Hosts: l.Hosts, Tls: listenerTLS(l.TLS), // a name would become part of Envoy's names of metrics
 		Port: &networking.Port{Number: number, Protocol: protocol, Name: l.Name},
 	}}
 	if !l.RedirectHTTP {
@@ -133,7 +133,7 @@ func (b *builder) servers(l Listener, path []string) []*networking.Server {
 	}
 	name := objectName(l.Name, "redirect")
 	return append(out, &networking.Server{
-		Name: name, Hosts: l.Hosts, Tls: &networking.ServerTLSSettings{HttpsRedirect: true},
+		Hosts: l.Hosts, Tls: &networking.ServerTLSSettings{HttpsRedirect: true},
 		Port: &networking.Port{Number: 80, Protocol: "HTTP", Name: name},
 	})
 }

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -77,15 +79,23 @@ func conforms(o render.Object) error {
 		fromRules, _ := rules.rules.Validate(context.Background(), nil, rules.structural, o.Object, nil, math.MaxInt64)
 		found = append(found, fromRules...)
 	}
+	// The library goes through maps, so its order is another each time.
+	slices.SortStableFunc(found, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
+	})
 	for _, f := range found {
 		bad.add(faultAt(o, pathOf(f.Field), "", "%s", detail(f)))
 	}
 	return bad.join()
 }
 
-// detail says what the API server's library says, without the path.
+// detail says what the API server's library says, without the path, which it may give twice.
 func detail(f *field.Error) string {
-	return strings.TrimPrefix(f.ErrorBody(), "Invalid value: ")
+	text := strings.TrimPrefix(f.ErrorBody(), "Invalid value: ")
+	if value, rest, ok := strings.Cut(text, ": "+f.Field+" in body "); ok {
+		return value + " " + rest
+	}
+	return text
 }
 
 var step = regexp.MustCompile(`[^.\[\]]+`)

@@ -116,6 +116,10 @@ func (b *builder) originate(s ServiceEntry, entry *networking.ServiceEntry, bloc
 		} else {
 			tls.Sni = host
 		}
+		if len(tls.SubjectAltNames) == 0 {
+			// With a server name of its own and none here, Istio does not look whose certificate it is: any one of a known authority would do.
+			tls.SubjectAltNames = []string{host}
+		}
 		out := &networking.DestinationRule{Host: host, ExportTo: entry.ExportTo, TrafficPolicy: &networking.TrafficPolicy{}}
 		for _, p := range entry.Ports {
 			if speaksHTTP(p.Protocol) {
