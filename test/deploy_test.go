@@ -112,9 +112,16 @@ func TestAppConfigurationIsTaught(t *testing.T) {
 	if _, err := cluster.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(root(t), "deploy")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := cluster.Kubectl(t.Context(), "explain", "appconfiguration.spec.destinationRule.trafficPolicy.ejectionSettings")
-	if err != nil {
-		t.Fatal(err)
+	var out string
+	var err error
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) { // a new kind is served a moment after it is accepted
+		out, err = cluster.Kubectl(t.Context(), "explain", "appconfiguration.spec.destinationRule.trafficPolicy.ejectionSettings")
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 	for _, want := range []string{"mooring.dev", "AppConfiguration", "consecutiveErrors", "trafficPolicy.outlierDetection"} {
 		if !strings.Contains(out, want) {

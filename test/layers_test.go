@@ -322,7 +322,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{
 			name: "kustomize outside render", file: "render/check/check.go",
 			content: "package check\n\nimport _ \"sigs.k8s.io/kustomize/api/krusty\"\n",
-			want:    []string{"render/check/check.go:1: render/check may not import sigs.k8s.io/kustomize/api/krusty; only these may: render, test/..."},
+			want:    []string{"render/check/check.go:1: render/check may not import sigs.k8s.io/kustomize/api/krusty; only these may: render, render/app, test/..."},
 		},
 		{
 			name: "package without a place, and an empty name", file: "repos/utils/utils.go",

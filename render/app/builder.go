@@ -119,6 +119,14 @@ func spellOut(kind schema.GroupVersionKind, spec map[string]any) {
 		say(spec, "resolution", "NONE")
 	case sidecarKind:
 		say(spec["outboundTrafficPolicy"], "mode", "REGISTRY_ONLY")
+	case virtualServiceKind:
+		routes, _ := spec["http"].([]any)
+		for _, r := range routes {
+			route, _ := r.(map[string]any)
+			if retries, ok := route["retries"].(map[string]any); ok && retries["attempts"] == nil {
+				retries["attempts"] = int64(0)
+			}
+		}
 	case gatewayKind:
 		servers, _ := spec["servers"].([]any)
 		for _, s := range servers {

@@ -60,7 +60,7 @@ type Rewrite struct {
 
 // Retries of a request that failed.
 type Retries struct {
-	// Attempts after the first one; 0 switches retries off. Becomes VirtualService spec.http[].retries.attempts.
+	// Attempts after the first one; 0 switches retries off, and what else is said of them with it. Becomes VirtualService spec.http[].retries.attempts.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Attempts int32 `json:"attempts"`

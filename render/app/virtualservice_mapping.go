@@ -105,8 +105,9 @@ func (b *builder) retries(r *Retries, path []string) *networking.HTTPRetry {
 	if r == nil {
 		return nil
 	}
-	if r.Attempts == 0 && (r.PerTryTimeout != "" || len(r.RetryOn) > 0) {
-		b.fail(path, "leave perTryTimeout and on out, or write more attempts", "there is nothing to try again with attempts: 0")
+	if r.Attempts == 0 {
+		// An overlay that switches retries off has what its base says of them still beside it, which Istio would refuse.
+		return &networking.HTTPRetry{}
 	}
 	return &networking.HTTPRetry{
 		Attempts: r.Attempts, RetryOn: strings.Join(r.RetryOn, ","), PerTryTimeout: b.duration(r.PerTryTimeout, below(path, "perTryTimeout")),
