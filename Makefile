@@ -9,7 +9,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The packages whose tests run under the race detector: those where goroutines share data. It doubles the time to compile
 # all that they import, so it is not for all.
-RACE := repos sync render
+RACE := ./repos/... ./sync/... ./render
 
 # Two packages at a time, on the two cores that this project is made for. The timeout is for one package, and generous: a first
 # start of the control plane shares the machine with compilers. -count=1, because the tests run binaries that Go's cache of results does not look at.
@@ -36,8 +36,9 @@ test: setup lint unit e2e ## lint and all tests, against a real API server and r
 
 .PHONY: unit
 unit: control-plane ## the tests beside the code: render, check, repos, sync, and apply against the API server
-	$(GOTEST) -race $(RACE:%=./%/...)
-	$(GOTEST) $$(go list ./... | grep -vE '^[^/]+/[^/]+/[^/]+/($(subst $() ,|,$(RACE) test))(/|$$)')
+	$(GOTEST) -race $(RACE)
+	$(GOTEST) -race -run TestManyAtOnce ./render/mesh
+	$(GOTEST) $$(comm -23 <(go list ./... | grep -vE '^[^/]+/[^/]+/[^/]+/test(/|$$)' | sort) <(go list $(RACE) | sort))
 
 .PHONY: e2e
 e2e: control-plane ## the tests of the whole: the real binary, Git servers and API server; the layout and the docs

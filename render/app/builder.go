@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,6 +100,7 @@ func (b *builder) specOf(kind schema.GroupVersionKind, spec json.Marshaler, esc 
 		return nil, fmt.Errorf("read %s of %s: %w", fieldName(at(block...)), b.object.ID(), err)
 	}
 	spellOut(kind, fields)
+	numbers(fields)
 	if esc.Patch != nil {
 		return b.patched(fields, esc, block)
 	}
@@ -134,6 +136,26 @@ func spellOut(kind schema.GroupVersionKind, spec map[string]any) {
 			if tls, ok := server["tls"].(map[string]any); ok && tls["httpsRedirect"] == nil {
 				say(tls, "mode", "PASSTHROUGH")
 			}
+		}
+	}
+}
+
+// numbers makes whole numbers of the texts that Istio's messages make of fields with 64 bits (the JSON mapping of protocol buffers): its CRDs want numbers.
+func numbers(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"minimumRingSize", "tableSize"} { // all that there are in Istio's API
+			text, _ := v[key].(string)
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+				v[key] = n
+			}
+		}
+		for _, e := range v {
+			numbers(e)
+		}
+	case []any:
+		for _, e := range v {
+			numbers(e)
 		}
 	}
 }

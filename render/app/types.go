@@ -18,7 +18,7 @@ const (
 // it becomes and "mooring explain FIELD" says it of one field.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=appconfigurations,singular=appconfiguration,shortName=appconf,categories=mooring
+// +kubebuilder:resource:path=appconfigurations,singular=appconfiguration,shortName=appconf
 type AppConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -20,7 +20,7 @@ func TestShopAsApplications(t *testing.T) {
 			if diff := gocmp.Diff(workloads(plain), workloads(short)); diff != "" {
 				t.Errorf("not the same applications (-shop +shop-app):\n%s", diff)
 			}
-			named(t, plain)
+			named(plain)
 			want := mesh.Of(t, plain)
 			if got := len(want.Proxies()); got != 8 { // five Deployments, two clients and the gateway
 				t.Errorf("%d proxies are asked: %v", got, want.Proxies())
@@ -32,35 +32,13 @@ func TestShopAsApplications(t *testing.T) {
 	}
 }
 
-// named gives objects the names that the model makes, where a user meets them in the names and labels of metrics. It is the one thing in which the two shops
-// differ: a server of HTTPS is called like its port, and an application's service entry like the application.
-func named(t *testing.T, list []*unstructured.Unstructured) {
-	t.Helper()
+// named gives the service entry the name that the model makes, which a user meets in the labels of metrics. It is the one thing in which the two shops
+// differ: an application's service entry is called like the application.
+func named(list []*unstructured.Unstructured) {
 	for i, o := range list {
-		list[i] = o.DeepCopy()
-		switch {
-		case o.GetKind() == "Gateway":
-			nameServers(t, list[i])
-		case o.GetKind() == "ServiceEntry" && o.GetName() == "fraud-check":
+		if o.GetKind() == "ServiceEntry" && o.GetName() == "fraud-check" {
+			list[i] = o.DeepCopy()
 			list[i].SetName("payment-fraud-check")
 		}
-	}
-}
-
-func nameServers(t *testing.T, gateway *unstructured.Unstructured) {
-	t.Helper()
-	servers, _, err := unstructured.NestedSlice(gateway.Object, "spec", "servers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range servers {
-		fields, _ := s.(map[string]any)
-		port, _ := fields["port"].(map[string]any)
-		if port["protocol"] == "HTTPS" {
-			fields["name"] = port["name"]
-		}
-	}
-	if err := unstructured.SetNestedSlice(gateway.Object, servers, "spec", "servers"); err != nil {
-		t.Fatal(err)
 	}
 }
