@@ -46,7 +46,7 @@ type AuthorizationPolicy struct {
 
 // NamedAuthorizationPolicy is one of several.
 type NamedAuthorizationPolicy struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

@@ -14,7 +14,7 @@ import (
 // EnvoyFilter changes the configuration that Istio makes for the application's proxies. Istio promises nothing about that configuration: an upgrade may
 // break the filter, or the filter the proxy.
 type EnvoyFilter struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,7 +14,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"istio.io/istio/pkg/config"
 	"istio.io/istio/pkg/config/schema/collections"
@@ -30,13 +31,41 @@ var update = flag.Bool("update", false, "rewrite want.* of the archives in testd
 // wanted: want.yaml, want.warn (with or without it) or want.err. The folder that is rendered is the one that the file path names,
 // else overlay if there is one, else the root.
 func TestExpand(t *testing.T) {
+	for _, name := range archiveNames(t) {
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(name), "testdata/"), ".txtar"), func(t *testing.T) { expandArchive(t, name) })
+	}
+}
+
+func archiveNames(t testing.TB) []string {
+	t.Helper()
 	names, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no archives", err)
 	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(name), "testdata/"), ".txtar"), func(t *testing.T) { expandArchive(t, name) })
+	return names
+}
+
+func renderer() *render.Renderer {
+	return &render.Renderer{Expanders: []render.Expander{app.Expander{}}}
+}
+
+// unpacked gives the repository in an archive, and the folder that is rendered.
+func unpacked(a *txtar.Archive) (repository fstest.MapFS, dir string) {
+	repository, dir = fstest.MapFS{}, "."
+	named := ""
+	for _, f := range a.Files {
+		switch {
+		case strings.HasPrefix(f.Name, "want."):
+		case f.Name == "path":
+			named = strings.TrimSpace(string(f.Data))
+		default:
+			repository[f.Name] = &fstest.MapFile{Data: f.Data}
+			if strings.HasPrefix(f.Name, "overlay/") {
+				dir = "overlay"
+			}
+		}
 	}
+	return repository, cmp.Or(named, dir)
 }
 
 func expandArchive(t *testing.T, name string) {
@@ -47,25 +76,18 @@ func expandArchive(t *testing.T, name string) {
 	if len(bytes.TrimSpace(archive.Comment)) == 0 {
 		t.Error("it does not say why it exists")
 	}
-	repository, want, dir := fstest.MapFS{}, map[string]string{}, "."
+	repository, dir := unpacked(archive)
+	want := map[string]string{}
 	var files []txtar.File
 	for _, f := range archive.Files {
 		if strings.HasPrefix(f.Name, "want.") {
 			want[f.Name] = string(f.Data)
-			continue
-		}
-		files = append(files, f)
-		if f.Name == "path" {
-			dir = strings.TrimSpace(string(f.Data))
-			continue
-		}
-		repository[f.Name] = &fstest.MapFile{Data: f.Data}
-		if strings.HasPrefix(f.Name, "overlay/") {
-			dir = "overlay"
+		} else {
+			files = append(files, f)
 		}
 	}
 	got := rendered(t, repository, dir)
-	if diff := cmp.Diff(got, rendered(t, repository, dir)); diff != "" {
+	if diff := gocmp.Diff(got, rendered(t, repository, dir)); diff != "" {
 		t.Errorf("a second render is another one (-first +second):\n%s", diff)
 	}
 	if *update {
@@ -80,7 +102,7 @@ func expandArchive(t *testing.T, name string) {
 		}
 		return
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -88,8 +110,7 @@ func expandArchive(t *testing.T, name string) {
 // rendered gives what the archive should want, and holds every object against Istio.
 func rendered(t *testing.T, repository fs.FS, dir string) map[string]string {
 	t.Helper()
-	r := render.Renderer{Expanders: []render.Expander{app.Expander{}}}
-	set, err := r.Render(t.Context(), repository, dir)
+	set, err := renderer().Render(t.Context(), repository, dir)
 	if err != nil {
 		var placed *render.Error
 		if !errors.As(err, &placed) || placed.Line == 0 {

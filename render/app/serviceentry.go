@@ -4,7 +4,7 @@ import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1
 
 // ServiceEntry is a service outside of the mesh that the application calls.
 type ServiceEntry struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

@@ -15,7 +15,7 @@ import (
 
 // WasmPlugin runs WebAssembly code in the application's proxies.
 type WasmPlugin struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

@@ -9,7 +9,7 @@ import (
 
 // WorkloadEntry is a machine outside of Kubernetes that serves the application.
 type WorkloadEntry struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

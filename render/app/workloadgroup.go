@@ -8,7 +8,7 @@ import (
 
 // WorkloadGroup is a template for machines outside of Kubernetes, with which they register themselves.
 type WorkloadGroup struct {
-	// Name tells it from the others; the object is called <app>-<name>.
+	// Name tells it from the others. Becomes metadata.name, as <app>-<name>.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
@@ -44,7 +44,7 @@ type WorkloadGroup struct {
 
 // Probe says when a machine is ready for traffic.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.httpGet), has(self.tcp), has(self.exec), has(self.grpc)].filter(x, x).size() == 1",message="write exactly one of httpGet, tcp, exec and grpc"
+// +kubebuilder:validation:XValidation:rule="[has(self.httpGet), has(self.tcp), has(self.exec)].filter(x, x).size() == 1",message="write exactly one of httpGet, tcp and exec"
 type Probe struct {
 	// HTTPGet asks for a path. Becomes WorkloadGroup spec.probe.httpGet.
 	// +optional
@@ -55,9 +55,6 @@ type Probe struct {
 	// Exec runs a command. Becomes WorkloadGroup spec.probe.exec.
 	// +optional
 	Exec *ExecProbe `json:"exec,omitempty"`
-	// GRPC asks the health service. Becomes WorkloadGroup spec.probe.grpc.
-	// +optional
-	GRPC *GRPCProbe `json:"grpc,omitempty"`
 	// InitialDelaySeconds before the first probe. Default: 0. Becomes WorkloadGroup spec.probe.initialDelaySeconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -119,18 +116,6 @@ type ExecProbe struct {
 	Command []string `json:"command"`
 }
 
-// GRPCProbe asks the health service.
-type GRPCProbe struct {
-	// Port that is asked. Becomes WorkloadGroup spec.probe.grpc.port.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port uint32 `json:"port"`
-	// Service whose health is asked for. Default: all. Becomes WorkloadGroup spec.probe.grpc.service.
-	// +optional
-	Service string `json:"service,omitempty"`
-}
-
 func (b *builder) workloadGroups() {
 	for i, w := range b.app.Spec.WorkloadGroups {
 		block := []string{"workloadGroups", index(i)}
@@ -166,8 +151,6 @@ func readiness(p *Probe) *networking.ReadinessProbe {
 		out.HealthCheckMethod = &networking.ReadinessProbe_TcpSocket{TcpSocket: &networking.TCPHealthCheckConfig{Port: p.TCP.Port, Host: p.TCP.Host}}
 	case p.Exec != nil:
 		out.HealthCheckMethod = &networking.ReadinessProbe_Exec{Exec: &networking.ExecHealthCheckConfig{Command: p.Exec.Command}}
-	case p.GRPC != nil:
-		out.HealthCheckMethod = &networking.ReadinessProbe_Grpc{Grpc: &networking.GrpcHealthCheckConfig{Port: p.GRPC.Port, Service: p.GRPC.Service}}
 	}
 	return out
 }
