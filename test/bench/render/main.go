@@ -38,7 +38,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	sizes := flag.String("sizes", "1000,4000,10000", "how many objects, one size after the other")
+	sizes := flag.String("sizes", "50,1000,4000,10000", "how many objects, one size after the other")
 	o := options{}
 	flag.DurationVar(&o.limit, "limit", 2*time.Minute, "when kustomize is stopped")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each render is measured; the median is told")
@@ -58,6 +58,9 @@ func run(ctx context.Context) error {
 	var rows []row
 	for _, n := range o.sizes {
 		for _, s := range shapes() {
+			if s.most > 0 && n > s.most {
+				continue
+			}
 			r, err := measure(ctx, o, kustomize, s, n)
 			if err != nil {
 				return fmt.Errorf("measure %d objects, %s: %w", n, s.name, err)

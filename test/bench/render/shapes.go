@@ -10,6 +10,8 @@ import (
 type shape struct {
 	name string
 	dir  string // that is rendered
+	// most is how many objects it is measured with at most; 0 is any number.
+	most int
 	// files of n objects. changed is one object otherwise, and says in which file.
 	files func(n, changed, weight int) map[string]string
 }
@@ -19,14 +21,18 @@ const perFile = 10
 
 func shapes() []shape {
 	return []shape{
-		{"one large file", "mesh", func(n, changed, weight int) map[string]string {
+		{"one large file", "mesh", 0, func(n, changed, weight int) map[string]string {
 			return map[string]string{"mesh/kustomization.yaml": "resources: [mesh.yaml]\n", "mesh/mesh.yaml": objects(0, n, changed, weight)}
 		}},
-		{"many files", "mesh", func(n, changed, weight int) map[string]string { return folder("mesh", n, changed, weight, "") }},
-		{"overlay: namespace, labels, patches", "overlays/prod", func(n, changed, weight int) map[string]string {
+		{"many files", "mesh", 0, func(n, changed, weight int) map[string]string { return folder("mesh", n, changed, weight, "") }},
+		{"overlay: namespace, labels, patches", "overlays/prod", 0, func(n, changed, weight int) map[string]string {
 			files := folder("base", n, changed, weight, "labels: [{pairs: {app.kubernetes.io/part-of: shop}}]\n")
 			maps.Copy(files, overlay(n))
 			return files
+		}},
+		// A prefix is not divided, so that time grows with the square as it does for kustomize.
+		{"undivided: a name prefix", "mesh", 1000, func(n, changed, weight int) map[string]string {
+			return folder("mesh", n, changed, weight, "namePrefix: blue-\n")
 		}},
 	}
 }
