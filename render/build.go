@@ -109,7 +109,7 @@ func (v *vetter) run() (_ []Object, err error) {
 // notesCost says whether notes would take longer than the build: kustomize adds to the notes of every object with each transformer, and reads and
 // writes all of them each time; and where notes might show, the build is done twice. Where objects come from is then found by their names.
 func (v *vetter) notesCost() bool {
-	const tooMuch, tooMany = 100_000, 500
+	const tooMuch, tooMany = 10_000, 500
 	sum := 0
 	for dir, k := range v.read {
 		transformers := len(k.Patches) + len(old(&k.Kustomization).json6902Patches) + len(k.Images) + len(k.Replicas) + len(k.Labels) + len(k.Transformers)

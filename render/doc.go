@@ -45,7 +45,7 @@
 //
 // # What it costs
 //
-// kustomize's time grows with the square of the objects of one build. A build of 64 objects or more is therefore divided into parts of some dozens, on
+// kustomize's time grows with the square of the objects of one build. A build of 8 objects or more is therefore divided into parts of some dozens, on
 // all processors that are free, wherever the kustomizations act on each object alone: resources, bases, namespace, labels, commonLabels,
 // commonAnnotations, images, replicas, patches of all three kinds and sortOptions. Any other field, patches that may change what an object is called, and annotations
 // that speak to kustomize itself mean that the build is done undivided. So does whatever goes wrong in a divided build, so that its errors are kustomize's

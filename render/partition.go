@@ -17,7 +17,7 @@ type sizes struct {
 // orDefault fills in what is zero. A build of n objects takes about n * 0.5 ms + n * n * 1.5 µs.
 func (s sizes) orDefault() sizes {
 	if s == (sizes{}) {
-		return sizes{worth: 64, few: 20, many: 100}
+		return sizes{worth: 8, few: 20, many: 100}
 	}
 	return s
 }
