@@ -121,6 +121,8 @@ func spellOut(kind schema.GroupVersionKind, spec map[string]any) {
 		say(spec, "resolution", "NONE")
 	case sidecarKind:
 		say(spec["outboundTrafficPolicy"], "mode", "REGISTRY_ONLY")
+	case destinationRuleKind:
+		under(spec, "tls", func(tls any) { say(tls, "mode", "DISABLE") })
 	case virtualServiceKind:
 		routes, _ := spec["http"].([]any)
 		for _, r := range routes {
@@ -140,23 +142,35 @@ func spellOut(kind schema.GroupVersionKind, spec map[string]any) {
 	}
 }
 
-// numbers makes whole numbers of the texts that Istio's messages make of fields with 64 bits (the JSON mapping of protocol buffers): its CRDs want numbers.
-func numbers(v any) {
+// under calls f for what stands under a key, at any depth.
+func under(v any, key string, f func(any)) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"minimumRingSize", "tableSize"} { // all that there are in Istio's API
-			text, _ := v[key].(string)
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				v[key] = n
+		for k, e := range v {
+			if k == key {
+				f(e)
 			}
-		}
-		for _, e := range v {
-			numbers(e)
+			under(e, key, f)
 		}
 	case []any:
 		for _, e := range v {
-			numbers(e)
+			under(e, key, f)
 		}
+	}
+}
+
+// numbers makes whole numbers of the texts that Istio's messages make of fields with 64 bits (the JSON mapping of protocol buffers): its CRDs want numbers.
+func numbers(spec map[string]any) {
+	for _, hash := range []string{"consistentHash", "ringHash", "maglev"} { // all of these fields that there are in Istio's API
+		under(spec, hash, func(v any) {
+			m, _ := v.(map[string]any)
+			for _, key := range []string{"minimumRingSize", "tableSize"} {
+				text, _ := m[key].(string)
+				if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+					m[key] = n
+				}
+			}
+		})
 	}
 }
 

@@ -139,6 +139,10 @@ func (b *builder) clientTLS(t *TLSSettings, path []string) *networking.ClientTLS
 	case t.CredentialName != "" && (paths || t.CACertificates != ""):
 		b.fail(below(path, "credentialName"), "leave one of the two out", "credentialName stands in place of paths")
 	}
+	if (t.Mode == "SIMPLE" || t.Mode == "MUTUAL") && t.SNI != "" && len(t.SubjectAltNames) == 0 && (t.InsecureSkipVerify == nil || !*t.InsecureSkipVerify) {
+		b.warn(below(path, "sni"), "write subjectAltNames: ["+t.SNI+"]",
+			"with a server name of its own and no subjectAltNames, Istio takes the certificate of anybody whom a known authority has given one")
+	}
 	out := &networking.ClientTLSSettings{
 		Mode:              networking.ClientTLSSettings_TLSmode(networking.ClientTLSSettings_TLSmode_value[t.Mode]),
 		ClientCertificate: t.ClientCertificate, PrivateKey: t.ClientPrivateKey, CaCertificates: t.CACertificates,
