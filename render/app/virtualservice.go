@@ -135,19 +135,19 @@ type Match struct {
 
 // Destination is where traffic goes.
 type Destination struct {
-	// Host: a name without a dot is a Service in the same namespace. Default: the application's Service. Becomes VirtualService route[].destination.host.
+	// Host: a name without a dot is a Service in the same namespace. Default: the application's Service. Becomes VirtualService spec.http[].route[].destination.host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
-	// Version of the host: one of spec.versions or a subset. Default: all. Becomes VirtualService route[].destination.subset.
+	// Version of the host: one of spec.versions or a subset. Default: all. Becomes VirtualService spec.http[].route[].destination.subset.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Port of the Service; only needed if that has several. Becomes VirtualService route[].destination.port.number.
+	// Port of the Service; only needed if that has several. Becomes VirtualService spec.http[].route[].destination.port.number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port uint32 `json:"port,omitempty"`
-	// Weight is its share among the destinations of the route; all have one or none has. Becomes VirtualService route[].weight.
+	// Weight is its share among the destinations of the route; all have one or none has. Becomes VirtualService spec.http[].route[].weight.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Weight *int32 `json:"weight,omitempty"`
@@ -155,14 +155,14 @@ type Destination struct {
 
 // MirrorDestination is where copies go.
 type MirrorDestination struct {
-	// Host: a name without a dot is a Service in the same namespace. Default: the application's Service. Becomes VirtualService mirrors[].destination.host.
+	// Host: a name without a dot is a Service in the same namespace. Default: the application's Service. Becomes VirtualService spec.http[].mirrors[].destination.host.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
-	// Version of the host: one of spec.versions or a subset. Default: all. Becomes VirtualService mirrors[].destination.subset.
+	// Version of the host: one of spec.versions or a subset. Default: all. Becomes VirtualService spec.http[].mirrors[].destination.subset.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Port of the Service; only needed if that has several. Becomes VirtualService mirrors[].destination.port.number.
+	// Port of the Service; only needed if that has several. Becomes VirtualService spec.http[].mirrors[].destination.port.number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
