@@ -1,6 +1,10 @@
 package render
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // Unlinked gives an object without the values of the fields that refer to others: all that may differ from what kustomize makes.
 func Unlinked(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -10,4 +14,15 @@ func Unlinked(o *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	root, _ := content.(map[string]any)
 	return &unstructured.Unstructured{Object: root}
+}
+
+// ApplicationLinks are the fields of an AppConfiguration that name other objects.
+func ApplicationLinks() [][]string {
+	var paths [][]string
+	applicationLinks(func(_, _ string, _ refer, fields ...string) {
+		for _, p := range fields {
+			paths = append(paths, strings.Split(strings.ReplaceAll(p, "[]", ".[]"), "."))
+		}
+	})
+	return paths
 }

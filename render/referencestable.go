@@ -119,10 +119,14 @@ func gatewayLinks(on onFields) {
 func applicationLinks(on onFields) {
 	service := host(schema.GroupKind{Kind: "Service"})
 	on(mooringAPI, "AppConfiguration", service, "spec.destinationRule.host", "spec.virtualService.hosts[]",
-		"spec.virtualService.routes[].to[].host", "spec.virtualService.routes[].mirror.host")
+		"spec.virtualService.routes[].to[].host", "spec.virtualService.routes[].mirror.to.host", "spec.virtualService.tls[].to[].host", "spec.virtualService.tcp[].to[].host")
+	on(mooringAPI, "AppConfiguration", mapped(schema.GroupKind{Group: istioNetworking, Kind: "VirtualService"}), "spec.virtualService.routes[].delegate")
 	on(mooringAPI, "AppConfiguration", gateway, "spec.virtualService.gateways[]")
-	on(mooringAPI, "AppConfiguration", credential, "spec.gateway.listeners[].tls.secret")
-	on(mooringAPI, "AppConfiguration", scoped, "spec.sidecar.egress[].hosts[]")
+	on(mooringAPI, "AppConfiguration", credential, "spec.gateway.listeners[].tls.secret", "spec.gateway.listeners[].tls.caSecret")
+	for _, policy := range []string{"spec.destinationRule.trafficPolicy", "spec.destinationRule.subsets[].trafficPolicy"} {
+		on(mooringAPI, "AppConfiguration", credential, policy+".tlsSettings.credentialName", policy+".ports[].tlsSettings.credentialName")
+	}
+	on(mooringAPI, "AppConfiguration", known, "spec.sidecar.egress[]", "spec.sidecar.dependencies[]")
 	on(mooringAPI, "AppConfiguration", short(schema.GroupKind{Kind: "ServiceAccount"}, false), "spec.workloadEntries[].serviceAccount", "spec.workloadGroups[].serviceAccount")
 	on(mooringAPI, "AppConfiguration", short(schema.GroupKind{Kind: "Secret"}, false), "spec.wasmPlugins[].pullSecret")
 	for _, b := range blocks() {
@@ -227,6 +231,14 @@ func scoped(n *names, from *named, v any) (any, bool) {
 	default:
 		return slashed(n, from, kind, called{name, namespace})
 	}
+}
+
+// known is a host as a Sidecar has it, or one without a namespace before it.
+func known(n *names, from *named, v any) (any, bool) {
+	if text, _ := v.(string); !strings.Contains(text, "/") {
+		return host(schema.GroupKind{Kind: "Service"})(n, from, v)
+	}
+	return scoped(n, from, v)
 }
 
 // credential is the Secret of a certificate, which is in the namespace of the gateway's pods: not always that of the object that names it. It is a
