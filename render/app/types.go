@@ -47,8 +47,7 @@ type Spec struct {
 	// VirtualService says where requests for a host go. Becomes a VirtualService.
 	// +optional
 	VirtualService *VirtualService `json:"virtualService,omitempty"`
-	// ServiceEntries are services outside of the mesh that the application calls. Each becomes a ServiceEntry and, with tls: originate, a DestinationRule and
-	// a VirtualService.
+	// ServiceEntries are services outside of the mesh that the application calls. Each becomes a ServiceEntry and, with tls: originate, a DestinationRule.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -109,8 +108,8 @@ type Spec struct {
 
 // Escape are the ways out of the model, for what it has no attribute for. What comes out is validated like everything else.
 type Escape struct {
-	// Patch is merged over the spec that was generated: mappings by key, lists whose items have a name by that name, other lists are replaced,
-	// null removes. It has the fields of the Istio kind.
+	// Patch is merged over the spec that was generated: mappings by key, lists whose items have a name by that name (a Gateway's servers by that of
+	// their port), other lists are replaced, null removes, and so does $patch: delete in an item. It has the fields of the Istio kind.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Patch *runtime.RawExtension `json:"patch,omitempty"`
