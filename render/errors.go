@@ -92,3 +92,15 @@ func (f *faults) join() error {
 	}
 	return errors.Join(append(f.list, fmt.Errorf("and %d more", f.more))...)
 }
+
+// Faults collects faults for an [Expander]: each once, and as many as are told at once. The zero value is ready to use.
+type Faults struct{ all faults }
+
+// Add notes an error; nil is none.
+func (f *Faults) Add(err error) { f.all.add(err) }
+
+// Any says whether there is one.
+func (f *Faults) Any() bool { return len(f.all.list) > 0 }
+
+// Join gives all of them as one error, or nil when there is none.
+func (f *Faults) Join() error { return f.all.join() }

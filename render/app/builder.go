@@ -47,7 +47,7 @@ type builder struct {
 
 	objects  []render.Object
 	warnings []render.Warning
-	faults   faults
+	faults   render.Faults
 }
 
 // at is the path of a field below spec.
@@ -58,7 +58,7 @@ func index(i int) string { return fmt.Sprint(i) }
 
 // fail notes a fault in a field; path is below spec.
 func (b *builder) fail(path []string, hint, format string, args ...any) {
-	b.faults.add(faultAt(b.object, at(path...), hint, format, args...))
+	b.faults.Add(faultAt(b.object, at(path...), hint, format, args...))
 }
 
 // warn notes a warning about a field; path is below spec.
@@ -74,7 +74,7 @@ func (b *builder) warn(path []string, hint, format string, args ...any) {
 func (b *builder) emit(kind schema.GroupVersionKind, key string, spec json.Marshaler, esc Escape, block ...string) {
 	fields, err := b.specOf(kind, spec, esc, block)
 	if err != nil {
-		b.faults.add(err)
+		b.faults.Add(err)
 		return
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": fields}}

@@ -25,7 +25,7 @@ func (e Expander) Expand(ctx context.Context, objects []render.Object) ([]render
 	var (
 		out      []render.Object
 		warnings []render.Warning
-		bad      faults
+		bad      render.Faults
 		around   = survey(objects)
 	)
 	for _, o := range objects {
@@ -38,15 +38,15 @@ func (e Expander) Expand(ctx context.Context, objects []render.Object) ([]render
 		}
 		b, err := e.begin(o, around)
 		if err != nil {
-			bad.add(err)
+			bad.Add(err)
 			continue
 		}
 		b.all()
-		bad.add(b.faults.join())
+		bad.Add(b.faults.Join())
 		out = append(out, b.objects...)
 		warnings = append(warnings, b.warnings...)
 	}
-	if err := bad.join(); err != nil {
+	if err := bad.Join(); err != nil {
 		return nil, nil, err
 	}
 	return out, warnings, nil
@@ -91,7 +91,7 @@ func (b *builder) all() {
 	b.envoyFilters()
 	b.proxyConfig()
 	b.wasmPlugins()
-	if len(b.objects) == 0 && len(b.faults.list) == 0 {
+	if len(b.objects) == 0 && !b.faults.Any() {
 		b.warn(nil, "add a block to its spec", "the %s stands for nothing", Kind)
 	}
 }

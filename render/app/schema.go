@@ -67,11 +67,11 @@ func conforms(o render.Object) error {
 	if err != nil {
 		return err
 	}
-	var bad faults
+	var bad render.Faults
 	content := runtime.DeepCopyJSON(o.Object)
 	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, unknown := range pruning.PruneWithOptions(content, rules.structural, true, options) {
-		bad.add(faultAt(o, pathOf(unknown), "look at its spelling and indentation", "there is no such field"))
+		bad.Add(faultAt(o, pathOf(unknown), "look at its spelling and indentation", "there is no such field"))
 	}
 	found := validation.ValidateCustomResource(nil, o.Object, rules.schema)
 	found = append(found, listtype.ValidateListSetsAndMaps(nil, rules.structural, o.Object)...)
@@ -84,9 +84,9 @@ func conforms(o render.Object) error {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
 	})
 	for _, f := range found {
-		bad.add(faultAt(o, pathOf(f.Field), "", "%s", detail(f)))
+		bad.Add(faultAt(o, pathOf(f.Field), "", "%s", detail(f)))
 	}
-	return bad.join()
+	return bad.Join()
 }
 
 // detail says what the API server's library says, without the path, which it may give twice.

@@ -91,12 +91,12 @@ func (b *builder) rawAlone(esc Escape, attributes any, block []string, may ...st
 	}
 	text, err := json.Marshal(attributes)
 	if err != nil {
-		b.faults.add(err)
+		b.faults.Add(err)
 		return
 	}
 	var set map[string]json.RawMessage
 	if err := json.Unmarshal(text, &set); err != nil {
-		b.faults.add(err)
+		b.faults.Add(err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
