@@ -36,14 +36,18 @@ func waiting(timeout time.Duration) func(*mooring) {
 	}
 }
 
-// rollOut writes the status that a Deployment's controller writes when the rollout is complete.
-func (s *site) rollOut(name string) {
+// rollOut waits for the image to be applied and writes the status that a Deployment's controller writes when its rollout is complete. A
+// status that is written before the image would be that of the generation before, and nobody would write another.
+func (s *site) rollOut(name, image string) {
 	s.t.Helper()
 	d := &appsv1.Deployment{}
 	key := world.Key{Namespace: s.ns, Name: name}
-	eventually(s.t, "the Deployment's status is written", func() error {
+	eventually(s.t, "the image is applied and the Deployment's status is written", func() error {
 		if err := s.w.Client().Get(s.t.Context(), key, d); err != nil {
 			return err
+		}
+		if got := d.Spec.Template.Spec.Containers[0].Image; got != image {
+			return fmt.Errorf("the image is %s, want %s", got, image)
 		}
 		d.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
@@ -56,15 +60,6 @@ func (s *site) rollOut(name string) {
 	})
 }
 
-func (s *site) image(name string) string {
-	s.t.Helper()
-	d := &appsv1.Deployment{}
-	if err := s.w.Client().Get(s.t.Context(), world.Key{Namespace: s.ns, Name: name}, d); err != nil {
-		return err.Error()
-	}
-	return d.Spec.Template.Spec.Containers[0].Image
-}
-
 func TestWaitIsOverWhenTheStatusThatTheTestWritesIsHealthy(t *testing.T) {
 	w := shared(t)
 	s := newSite(t, w.World, all(some("a=1"), files{"web.yaml": deployment("web", "web:1")}))
@@ -74,7 +69,7 @@ func TestWaitIsOverWhenTheStatusThatTheTestWritesIsHealthy(t *testing.T) {
 	condition(t, m, v1alpha1.ConditionReconciling, metav1.ConditionTrue)
 	condition(t, m, v1alpha1.ConditionHealthy, metav1.ConditionFalse)
 
-	s.rollOut("web")
+	s.rollOut("web", "web:1")
 	m = u.inForce(s.head())
 	condition(t, m, v1alpha1.ConditionHealthy, metav1.ConditionTrue)
 	condition(t, m, v1alpha1.ConditionReconciling, "")
@@ -92,13 +87,7 @@ func TestWaitTakesUpANewerCommitWhoseStatusTheTestWrites(t *testing.T) {
 	u.until("it waits for the Deployment", world.HasReason(v1alpha1.ReasonProgressing))
 
 	second := s.commit(files{"web.yaml": deployment("web", "web:2")})
-	eventually(t, "the commit that mends it is applied during the wait", func() error {
-		if got := s.image("web"); got != "web:2" {
-			return fmt.Errorf("the image is %s", got)
-		}
-		return nil
-	})
-	s.rollOut("web")
+	s.rollOut("web", "web:2") // during the wait
 	u.inForce(second)
 }
 
@@ -116,7 +105,7 @@ func TestHealthTimeoutNamesWhatIsNotHealthyUntilTheTestWritesItsStatus(t *testin
 	}
 	second := s.commit(all(some("a=1"), files{"web.yaml": deployment("web", "web:2")}))
 	s.becomes("a=1")
-	s.rollOut("web")
+	s.rollOut("web", "web:2")
 	u.inForce(second)
 	u.event("Recovered")
 }
