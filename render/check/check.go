@@ -4,33 +4,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 
 	"istio.io/istio/pkg/log"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// Check looks at every object of the set and returns what is wrong, sorted by file, line and code. The error is not nil only
-// when the set could not be checked; a set with faults is a success with findings.
+// Checker checks sets, and remembers what it found out about objects that have not changed since. It is safe for concurrent use.
+type Checker struct {
+	kinds     kindIndex
+	converter *world.Converter
+	// structure is what the rules on single objects said of an object.
+	structure world.Kept[[]verdict]
+	// library is held while Istio's analyzers and generators run: they keep globals.
+	library sync.Mutex
+}
+
+// verdict is a problem and the rule that found it. It has no place yet: the same object may be at another line in the next commit.
+type verdict struct {
+	rule    Rule
+	problem problem
+}
+
+// New makes a Checker. One serves a whole process.
+func New() *Checker {
+	quietValidators()
+	return &Checker{kinds: istioKinds(), converter: world.NewConverter()}
+}
+
+// Check looks at a set alone, without a cluster, with a Checker of its own.
 func Check(ctx context.Context, set *render.Set) ([]Finding, error) {
-	if set == nil {
+	report, err := New().Check(ctx, Request{Set: set})
+	if err != nil {
+		return nil, err
+	}
+	return report.Findings, nil
+}
+
+// Check looks at a set and says what is wrong. The error is not nil only when the set could not be checked; a set with faults is a success with findings.
+func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
+	if q.Set == nil {
 		return nil, errors.New("check objects: no set given")
 	}
-	quietValidators()
-	kinds := istioKinds()
-	found := renderWarnings(set)
-	for _, o := range set.Objects {
+	report := &Report{}
+	faulty := map[render.ID]bool{}
+	for _, o := range q.Set.Objects {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("check objects: %w", context.Cause(ctx))
 		}
-		for _, f := range checkObject(kinds, o) {
-			f.From = o.From
-			found = append(found, f)
+		for _, f := range c.checkObject(o) {
+			faulty[f.Object] = faulty[f.Object] || f.Level.AtLeast(Error)
+			report.Findings = append(report.Findings, f)
 		}
 	}
-	slices.SortStableFunc(found, compareFindings)
-	return slices.Compact(found), nil
+	after, before := c.converter.After(q.Set, q.Cluster), c.converter.Before(q.Cluster)
+	found, gaps, err := c.checkWorld(ctx, after, before)
+	if err != nil {
+		return nil, fmt.Errorf("check objects: %w", err)
+	}
+	for _, f := range found {
+		if !faulty[f.Object] { // what follows from a fault that is found already would hide it
+			report.Findings = append(report.Findings, f)
+		}
+	}
+	report.Gaps = gaps
+	if before != nil {
+		if err := c.markKnown(ctx, report, q.Set, before); err != nil {
+			return nil, fmt.Errorf("check what lives in the cluster: %w", err)
+		}
+	}
+	report.Findings = append(report.Findings, renderWarnings(q.Set)...)
+	report.Findings = append(report.Findings, suppress(report.Findings, q)...)
+	report.tidy()
+	return report, nil
+}
+
+// checkWorld asks all that looks at more than one object. The before is nil while the living mesh itself is looked at.
+func (c *Checker) checkWorld(ctx context.Context, w, before *world.World) (found []Finding, gaps []Gap, err error) {
+	c.library.Lock()
+	defer c.library.Unlock()
+	found, gaps, err = analyze(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	more, unknown := runMeshRules(ctx, w, before)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return append(found, more...), append(gaps, unknown...), nil
 }
 
 // quietValidators keeps the library from writing to standard output, where a command may be printing YAML or JSON. All
@@ -41,14 +105,30 @@ func quietValidators() {
 	}
 }
 
-func checkObject(kinds kindIndex, o render.Object) (found []Finding) {
-	var id render.ID
+// checkObject runs the rules on single objects, or remembers what they said.
+func (c *Checker) checkObject(o render.Object) []Finding {
+	var found []Finding
+	for _, v := range c.verdicts(o) {
+		f := v.rule.finding(idOf(o), placeOf(o, v.problem), v.problem)
+		f.From = o.From
+		found = append(found, f)
+	}
+	return found
+}
+
+func (c *Checker) verdicts(o render.Object) []verdict {
+	if o.Unstructured == nil {
+		return examine(c.kinds, o)
+	}
+	return c.structure.Of(o.Unstructured, func() []verdict { return examine(c.kinds, o) })
+}
+
+func examine(kinds kindIndex, o render.Object) (found []verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			found = append(found, uncheckable.finding(id, o.Origin, problem{Message: fmt.Sprintf("the check panicked: %v", p)}))
+			found = append(found, verdict{uncheckable.Rule, problem{Message: fmt.Sprintf("the check panicked: %v", p)}})
 		}
 	}()
-	id = o.ID()
 	s := newSubject(kinds, o)
 	for _, r := range rules() {
 		found = append(found, runRule(r, s)...)
@@ -57,16 +137,27 @@ func checkObject(kinds kindIndex, o render.Object) (found []Finding) {
 }
 
 // runRule keeps one rule's panic from hiding what the other rules found.
-func runRule(r rule, s *subject) (found []Finding) {
+func runRule(r rule, s *subject) (found []verdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			found = append(found, uncheckable.finding(s.id, s.Origin, problem{
-				Message: fmt.Sprintf("rule %s panicked: %v", r.Code, p),
-			}))
+			found = append(found, verdict{uncheckable.Rule, problem{Message: fmt.Sprintf("rule %s panicked: %v", r.Code, p)}})
 		}
 	}()
 	for _, p := range r.check(s) {
-		found = append(found, r.finding(s.id, s.placeOf(p), p))
+		found = append(found, verdict{r.Rule, p})
 	}
 	return found
+}
+
+// idOf names an object, be it none at all.
+func idOf(o render.Object) render.ID {
+	if o.Unstructured == nil {
+		return render.ID{}
+	}
+	return o.ID()
+}
+
+// living is a living object as the rules on single objects see it.
+func living(u *unstructured.Unstructured) render.Object {
+	return render.Object{Unstructured: u}
 }

@@ -50,6 +50,12 @@ type Finding struct {
 	// Message says what is wrong, Mend what to do about it.
 	Message string
 	Mend    string
+	// Known says that the mesh has this fault already: the commit does not make it worse.
+	Known bool
+	// Foreign says that the object is not among those of the commit but lives in the cluster.
+	Foreign bool
+	// Suppressed says that somebody accepted the finding; nil when nobody did.
+	Suppressed *Suppressed
 }
 
 // String writes one line, in the shape of a compiler's message, so that editors find the place:
@@ -84,11 +90,6 @@ func (f Finding) Text() string {
 	return text
 }
 
-// Blocks says whether a finding forbids that the set is applied.
-func Blocks(fs []Finding) bool {
-	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Level.AtLeast(Error) })
-}
-
 // compareFindings orders by place first, so that a reader walks through a file once.
 func compareFindings(a, b Finding) int {
 	return cmp.Or(
@@ -99,4 +100,13 @@ func compareFindings(a, b Finding) int {
 		cmp.Compare(a.Field, b.Field),
 		cmp.Compare(a.Message, b.Message),
 	)
+}
+
+func compareGaps(a, b Gap) int {
+	return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.About, b.About), cmp.Compare(a.Why, b.Why))
+}
+
+// String writes "not checked: IST0101: the host reviews: no cluster was asked".
+func (g Gap) String() string {
+	return "not checked: " + g.Code + ": " + g.About + ": " + g.Why
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // placeOf is where the field of a problem was written, or else the object.
-func (s *subject) placeOf(p problem) render.Origin {
+func placeOf(o render.Object, p problem) render.Origin {
 	path := steps(p.Field)
 	if len(path) == 0 {
-		return s.Origin
+		return o.Origin
 	}
-	return s.At(path...)
+	return o.At(path...)
 }
 
 // steps takes the field of a finding apart, as join puts it together: spec.http[0].name is spec, http, 0 and name, and

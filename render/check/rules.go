@@ -1,6 +1,11 @@
 package check
 
-import "github.com/mooring-dev/mooring/render"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mooring-dev/mooring/render"
+)
 
 // Rule is what there is to know about a rule without running it.
 type Rule struct {
@@ -24,7 +29,7 @@ type problem struct {
 	Field, Message, Mend string
 }
 
-func (r rule) finding(id render.ID, origin render.Origin, p problem) Finding {
+func (r Rule) finding(id render.ID, origin render.Origin, p problem) Finding {
 	f := Finding{
 		Code: r.Code, Level: r.Level, Object: id, Origin: origin,
 		Field: p.Field, Message: p.Message, Mend: p.Mend,
@@ -40,7 +45,7 @@ func (r rule) finding(id render.ID, origin render.Origin, p problem) Finding {
 
 // rules in the order of their codes. Each has a file of its own, and archives in testdata that show it.
 func rules() []rule {
-	return []rule{
+	return append([]rule{
 		uncheckable,
 		unknownField,
 		wrongType,
@@ -57,14 +62,29 @@ func rules() []rule {
 		renderWarning,
 		istioError,
 		istioWarning,
-	}
+	}, legacyRules()...)
 }
 
 // Rules lists every rule by code.
 func Rules() []Rule {
-	var list []Rule
+	list := slices.Clone(analyzerRules())
 	for _, r := range rules() {
 		list = append(list, r.Rule)
 	}
+	for _, r := range meshRules() {
+		list = append(list, r.Rule)
+	}
+	list = append(list, suppressionRule)
+	slices.SortFunc(list, func(a, b Rule) int { return cmp.Compare(a.Code, b.Code) })
 	return list
+}
+
+// ruleOf finds a rule by its code.
+func ruleOf(code string) (Rule, bool) {
+	for _, r := range Rules() {
+		if r.Code == code {
+			return r, true
+		}
+	}
+	return Rule{}, false
 }
