@@ -2,21 +2,24 @@ package check
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// fault is what makes two findings the same for somebody who compares the mesh before with the mesh after: the place in the file and the index of a
-// list item may have moved.
+// fault is what makes two findings the same for somebody who compares the mesh before with the mesh after. The place in the file is no part of it,
+// nor are the indexes of list items, since an item may have moved.
 type fault struct {
-	code, message string
-	object        render.ID
+	code, field, message string
+	object               render.ID
 }
 
 func faultOf(f Finding) fault {
-	return fault{code: f.Code, object: f.Object, message: f.Message}
+	return fault{code: f.Code, object: f.Object, field: indexes.ReplaceAllString(f.Field, "[]"), message: f.Message}
 }
+
+var indexes = regexp.MustCompile(`\[[0-9]+\]`)
 
 // markKnown marks the findings that the living mesh has already, each as often as it has it: a second fault of the same words is a new one.
 func (c *Checker) markKnown(ctx context.Context, report *Report, set *render.Set, before *world.World) error {
