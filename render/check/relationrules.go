@@ -1,6 +1,21 @@
 package check
 
+// writtenRules find what one object says and Istio reads differently. They look at one object at a time.
+func writtenRules() []rule {
+	return []rule{
+		misplacedMatch,
+		emptyGatewaySelector,
+		retriesOverTimeout,
+		unevenWeights,
+		idleFault,
+		faultForAll,
+		searchingRegex,
+	}
+}
+
 // relationRules find objects that get in each other's way. They read what is written, and ask no proxy.
 func relationRules() []meshRule {
-	return nil
+	return []meshRule{
+		finishedCanary,
+	}
 }

@@ -62,7 +62,7 @@ func rules() []rule {
 		renderWarning,
 		istioError,
 		istioWarning,
-	}, legacyRules()...)
+	}, append(legacyRules(), writtenRules()...)...)
 }
 
 // Rules lists every rule by code.
