@@ -35,7 +35,8 @@ type Applier struct {
 	concurrency int
 	gateTimeout time.Duration
 
-	memory memory
+	memory     memory
+	neighbours neighbourhood
 
 	mu      sync.Mutex
 	catalog *catalog          // guarded by mu; nil until somebody asked
@@ -69,7 +70,8 @@ func New(cfg *rest.Config, opts Options) (*Applier, error) {
 	a := &Applier{
 		objects: objects, metadata: meta, discovery: disco,
 		concurrency: opts.Concurrency, gateTimeout: opts.GateTimeout,
-		names: make(map[string]string),
+		names:      make(map[string]string),
+		neighbours: neighbourhood{turn: make(chan struct{}, 1)},
 	}
 	if a.concurrency <= 0 {
 		a.concurrency = 32

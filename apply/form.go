@@ -22,6 +22,7 @@ import (
 // Kinds that are treated as what they are.
 var (
 	kindNamespace          = schema.GroupKind{Kind: "Namespace"}
+	kindConfigMap          = schema.GroupKind{Kind: "ConfigMap"}
 	kindSecret             = schema.GroupKind{Kind: "Secret"}
 	kindClaim              = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	kindDefinition         = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
