@@ -83,3 +83,8 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	s, _, _ := unstructured.NestedString(u.Object, path...)
 	return s
 }
+
+// index is the path of an item of a list.
+func index(field string, i int) string {
+	return fmt.Sprintf("%s[%d]", field, i)
+}

@@ -16,6 +16,11 @@ func writtenRules() []rule {
 // relationRules find objects that get in each other's way. They read what is written, and ask no proxy.
 func relationRules() []meshRule {
 	return []meshRule{
+		allowNothing,
+		strictAtOnce,
 		finishedCanary,
+		doublePeer,
+		denyBeatsAllow,
+		peerInRoot,
 	}
 }

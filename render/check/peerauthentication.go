@@ -1,0 +1,179 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	security "istio.io/api/security/v1beta1"
+	"istio.io/istio/pilot/pkg/model"
+	"istio.io/istio/pilot/pkg/security/authn"
+	"istio.io/istio/pkg/config"
+
+	"github.com/mooring-dev/mooring/render/check/world"
+)
+
+// peer is a PeerAuthentication.
+type peer struct {
+	object *world.Object
+	*security.PeerAuthentication
+	created time.Time
+}
+
+func (p peer) selector() map[string]string {
+	return p.GetSelector().GetMatchLabels()
+}
+
+// peers are the PeerAuthentications of a world, the oldest first. What does not live yet is younger than all that does; the set does not say when its objects were made.
+func peersOf(w, before *world.World) []peer {
+	var all []peer
+	for o, spec := range specs[*security.PeerAuthentication](&view{World: w}, securityGroup, "PeerAuthentication") {
+		p := peer{o, spec, o.GetCreationTimestamp().Time}
+		if before != nil {
+			if lives := before.Find(o.ID); lives != nil {
+				p.created = lives.GetCreationTimestamp().Time
+			}
+		}
+		if p.created.IsZero() {
+			p.created = time.Unix(1<<40, 0)
+		}
+		all = append(all, p)
+	}
+	slices.SortStableFunc(all, func(a, b peer) int { return a.created.Compare(b.created) })
+	return all
+}
+
+// modeOf is how a workload takes connections, by Istio's own rules, and the policies that say so.
+func modeOf(w workload, peers []peer, root string) (authn.MergedPeerAuthentication, []peer) {
+	var configs []*config.Config
+	var those []peer
+	for _, p := range peers {
+		ns := p.object.ID.Namespace
+		if ns != w.namespace && ns != root || !w.selected(p.selector()) {
+			continue
+		}
+		those = append(those, p)
+		configs = append(configs, &config.Config{
+			Meta: config.Meta{Name: p.object.ID.Name, Namespace: ns, CreationTimestamp: p.created},
+			Spec: p.PeerAuthentication,
+		})
+	}
+	return authn.ComposePeerAuthentication(root, configs), those
+}
+
+// modeOn is the mode of one port of a workload.
+func modeOn(m authn.MergedPeerAuthentication, port uint32) model.MutualTLSMode {
+	if mode, ok := m.PerPort[port]; ok {
+		return mode
+	}
+	return m.Mode
+}
+
+// says gives the policy that sets a mode on a port of a workload, and the field: the narrowest one that is not unset.
+func says(those []peer, root string, port uint32) (peer, string) {
+	var mesh, namespace, own *peer
+	for i := range slices.Backward(those) { // the oldest last
+		p := &those[i]
+		switch {
+		case len(p.selector()) > 0 && p.object.ID.Namespace != root:
+			own = p
+		case len(p.selector()) == 0 && p.object.ID.Namespace == root:
+			mesh = p
+		case len(p.selector()) == 0:
+			namespace = p
+		}
+	}
+	if own != nil {
+		if m := own.GetPortLevelMtls()[port]; m.GetMode() != security.PeerAuthentication_MutualTLS_UNSET {
+			return *own, fmt.Sprintf("spec.portLevelMtls.%d.mode", port)
+		}
+	}
+	for _, p := range []*peer{own, namespace, mesh} {
+		if p != nil && p.GetMtls().GetMode() != security.PeerAuthentication_MutualTLS_UNSET {
+			return *p, "spec.mtls.mode"
+		}
+	}
+	return peer{}, ""
+}
+
+// doublePeer finds PeerAuthentications of which an older one for the same workloads leaves nothing.
+var doublePeer = meshRule{
+	Rule: Rule{
+		Code: "MOOR040", Level: Warning,
+		Title: "an older PeerAuthentication is for the same workloads, and wins",
+		Mend:  "write one policy for them",
+	},
+	check: func(_ context.Context, v *view) {
+		first := map[string]peer{}
+		root := v.rootNamespace()
+		for _, p := range peersOf(v.World, v.before) {
+			ns := p.object.ID.Namespace
+			if len(p.selector()) > 0 && ns == root {
+				continue // such a policy counts nowhere but in its namespace, and there for nobody
+			}
+			scope := fmt.Sprint(ns, p.selector()) // a map is printed in the order of its keys
+			other, taken := first[scope]
+			if !taken {
+				first[scope] = p
+				continue
+			}
+			which := "is older and wins"
+			if other.created.Equal(p.created) {
+				which = "comes first by name and wins when both are made at once"
+			}
+			v.report(p.object, problem{
+				Field:   "spec",
+				Message: fmt.Sprintf("counts for nothing: %s is for the same workloads, %s", other.object.ID, which),
+			})
+		}
+	},
+}
+
+// strictAtOnce finds workloads that go from plain text to mutual TLS alone in one commit.
+var strictAtOnce = meshRule{
+	Rule: Rule{
+		Code: "MOOR024", Level: Warning,
+		Title: "mutual TLS is demanded where none was possible before",
+		Mend:  "commit mode: PERMISSIVE first, wait until all callers use mutual TLS, then STRICT",
+	},
+	check: func(_ context.Context, v *view) {
+		if v.before == nil {
+			return
+		}
+		was, is := peersOf(v.before, v.before), peersOf(v.World, v.before)
+		told := map[string]bool{}
+		for _, w := range v.workloads() {
+			if v.before.Find(w.object.ID) == nil || !v.proxied(w) {
+				continue
+			}
+			old, _ := modeOf(w, was, (&view{World: v.before}).rootNamespace())
+			now, those := modeOf(w, is, v.rootNamespace())
+			for _, port := range portsOf(old, now) {
+				if modeOn(old, port) != model.MTLSDisable || modeOn(now, port) != model.MTLSStrict {
+					continue
+				}
+				p, field := says(those, v.rootNamespace(), port)
+				if p.object == nil || told[p.object.ID.String()+field] {
+					continue
+				}
+				told[p.object.ID.String()+field] = true
+				v.report(p.object, problem{
+					Field:   field,
+					Message: fmt.Sprintf("%s goes from DISABLE to STRICT at once: until each caller's proxy has heard of it, calls in plain text are refused", w.object.ID),
+				})
+			}
+		}
+	},
+}
+
+// portsOf lists the ports that have modes of their own, and 0 for all others.
+func portsOf(modes ...authn.MergedPeerAuthentication) []uint32 {
+	ports := []uint32{0}
+	for _, m := range modes {
+		ports = slices.AppendSeq(ports, maps.Keys(m.PerPort))
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
