@@ -143,18 +143,19 @@ var strictAtOnce = meshRule{
 			return
 		}
 		was, is := peersOf(v.before, v.before), peersOf(v.World, v.before)
+		oldRoot, root := (&view{World: v.before}).rootNamespace(), v.rootNamespace()
 		told := map[string]bool{}
 		for _, w := range v.workloads() {
 			if v.before.Find(w.object.ID) == nil || !v.proxied(w) {
 				continue
 			}
-			old, _ := modeOf(w, was, (&view{World: v.before}).rootNamespace())
-			now, those := modeOf(w, is, v.rootNamespace())
+			old, _ := modeOf(w, was, oldRoot)
+			now, those := modeOf(w, is, root)
 			for _, port := range portsOf(old, now) {
 				if modeOn(old, port) != model.MTLSDisable || modeOn(now, port) != model.MTLSStrict {
 					continue
 				}
-				p, field := says(those, v.rootNamespace(), port)
+				p, field := says(those, root, port)
 				if p.object == nil || told[p.object.ID.String()+field] {
 					continue
 				}

@@ -17,6 +17,7 @@ func writtenRules() []rule {
 func relationRules() []meshRule {
 	return []meshRule{
 		allowNothing,
+		tlsAgainstPeers,
 		strictAtOnce,
 		finishedCanary,
 		doublePeer,

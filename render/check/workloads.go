@@ -10,7 +10,6 @@ import (
 	"istio.io/istio/pkg/config/labels"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -145,18 +144,8 @@ func covers(pattern, name string) bool {
 
 // rootNamespace is where policies are for the whole mesh.
 func (v *view) rootNamespace() string {
-	for _, o := range v.Of("", "ConfigMap") {
-		if o.MetadataOnly || o.ID.Name != "istio" && !strings.HasPrefix(o.ID.Name, "istio-") {
-			continue
-		}
-		var mesh struct {
-			RootNamespace string `json:"rootNamespace"`
-		}
-		if yaml.Unmarshal([]byte(text(o.Unstructured, "data", "mesh")), &mesh) == nil && mesh.RootNamespace != "" {
-			return mesh.RootNamespace
-		}
-	}
-	return "istio-system"
+	_, root := v.MeshConfig()
+	return root
 }
 
 // mayOverlap says whether a workload may have the labels of both selectors. Without labels a selector picks everything.
