@@ -26,20 +26,12 @@ func (p peer) selector() map[string]string {
 	return p.GetSelector().GetMatchLabels()
 }
 
-// peers are the PeerAuthentications of a world, the oldest first. What does not live yet is younger than all that does; the set does not say when its objects were made.
+// peersOf are the PeerAuthentications of a world, the oldest first.
 func peersOf(w, before *world.World) []peer {
 	var all []peer
-	for o, spec := range specs[*security.PeerAuthentication](&view{World: w}, securityGroup, "PeerAuthentication") {
-		p := peer{o, spec, o.GetCreationTimestamp().Time}
-		if before != nil {
-			if lives := before.Find(o.ID); lives != nil {
-				p.created = lives.GetCreationTimestamp().Time
-			}
-		}
-		if p.created.IsZero() {
-			p.created = time.Unix(1<<40, 0)
-		}
-		all = append(all, p)
+	v := &view{World: w, before: before}
+	for o, spec := range specs[*security.PeerAuthentication](v, securityGroup, "PeerAuthentication") {
+		all = append(all, peer{o, spec, v.born(o)})
 	}
 	slices.SortStableFunc(all, func(a, b peer) int { return a.created.Compare(b.created) })
 	return all

@@ -16,6 +16,7 @@ func writtenRules() []rule {
 // relationRules find objects that get in each other's way. They read what is written, and ask no proxy.
 func relationRules() []meshRule {
 	return []meshRule{
+		doubleRule,
 		allowNothing,
 		tlsAgainstPeers,
 		strictAtOnce,
