@@ -1,179 +1,181 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync"
 )
 
 type checkOptions struct {
-	root   string
-	output string
+	root     string
+	files    []string
+	output   string
+	show     string
+	failOn   string
+	ignore   []string
+	suppress []string
 }
 
 func (c *cli) checkCommand() *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
-		Use:     "check PATH",
+		Use:     "check PATH...\n  mooring check -f FILE...",
 		GroupID: groupFiles,
-		Short:   "Find the faults in a folder that would keep it out of the mesh",
-		Long: `Render a folder and look at every object with Istio's own rules, strictly: what Istio would
-accept and then drop in silence is a fault too. A finding of level Error keeps a commit out
-of the cluster; the agent uses the same rules. No cluster is needed.
+		Short:   "Find the faults in folders or files that would keep them out of the mesh",
+		Long: `Render a folder and look at its objects as Istio would, strictly: what Istio would accept and
+then drop in silence is a fault too. A finding of level Error keeps a commit out of the cluster;
+the agent uses the same rules. mooring explain CODE says what a finding means for the traffic.
 
 ` + worktreeHelp + `
+Several are looked at one by one, and reported together.
 
-Exit code: 0 no finding of level Error, 1 at least one, 2 the folder could not be rendered or
-checked.`,
+With -f single files are looked at, or standard input for "-", as plain YAML with one or more
+documents. What only other files could tell is reported as not checked.
+
+A finding is accepted where it is, with an annotation of the object that gives the reason,
+  mooring.dev/suppress: "MOOR012: the old clients go in May"
+or for this run with --suppress and --ignore. What is accepted is counted, and listed by
+--show all.
+
+Exit code: 0 nothing found at or above the level of --fail-on, 1 something found, 2 it could not
+be checked.`,
 		Example: `  mooring check overlays/prod
+  mooring check overlays/*
+  mooring check -f route.yaml
+  kubectl get virtualservices -n shop -o yaml | mooring check -f -
+  mooring check overlays/prod --fail-on Warning --ignore IST0102
+  mooring check overlays/prod --suppress 'IST0118=Service/shop/*'
+  mooring check overlays/prod -o sarif > mooring.sarif
   mooring check overlays/prod -o json | jq '.findings[] | select(.level == "Error")'`,
-		Args:              args(1, 1, "PATH"),
-		ValidArgsFunction: completeFolders,
+		ValidArgsFunction: completeChecked,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cannotTell(c.check(cmd.Context(), o, args[0]))
+			return cannotTell(c.check(cmd, o, args))
 		},
 	}
-	cmd.Flags().StringVar(&o.root, "root", "", "the root of the repository; default is the nearest folder above PATH with a .git")
-	addOutputFlag(cmd, &o.output, outputText, outputJSON)
+	flags := cmd.Flags()
+	flags.StringVar(&o.root, "root", "", "the root of the repository; default is the nearest folder above PATH with a .git")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "a `file` instead of a PATH, or - for standard input; can be repeated")
+	flags.Var(choice(&o.failOn, string(check.Error), string(check.Warning), string(check.Info)), "fail-on", "the mildest level of a finding that gives exit code 1")
+	flags.StringSliceVar(&o.ignore, "ignore", nil, "`codes` of findings that nobody wants to hear of, such as MOOR012,IST0102")
+	flags.StringArrayVar(&o.suppress, "suppress", nil, "accept the findings of a code about some objects, as `CODE=RESOURCE`, such as 'IST0118=Service/shop/*'; can be repeated")
+	flags.Var(choice(&o.show, showNew, showAll), "show", "new, or all: also what is accepted, what the mesh has already, and what is about objects of others")
+	forms := checkForms()
+	addOutputFlag(cmd, &o.output, forms...)
+	completeChoices(cmd, "fail-on", string(check.Error), string(check.Warning), string(check.Info))
+	completeChoices(cmd, "show", showNew, showAll)
+	_ = cmd.RegisterFlagCompletionFunc("ignore", completeCodes)
 	_ = cmd.MarkFlagDirname("root")
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	return cmd
 }
 
-func (c *cli) check(ctx context.Context, o *checkOptions, path string) error {
-	set, err := renderPath(ctx, path, o.root)
+// check looks at all that the command line names, and says what was found.
+func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
+	paths, files, err := o.inputs(cmd, args)
 	if err != nil {
 		return err
 	}
-	findings, err := check.Check(ctx, set)
+	q, err := o.request()
 	if err != nil {
-		return fmt.Errorf("check %s: %w", path, err)
+		return err
 	}
-	if o.output == outputJSON {
-		err = writeJSON(c.out, checkReport{Objects: len(set.Objects), Files: len(set.Files), Findings: findingsForJSON(findings)})
-	} else {
-		color := paletteFor(c.color, c.out, c.getenv)
-		if err = c.printFindings(color, findings); err == nil {
-			_, err = fmt.Fprintln(c.out, summary(color, set, findings))
-		}
+	report := &checked{version: c.version, failOn: check.Level(o.failOn), showAll: o.show == showAll}
+	defer report.close()
+	for _, path := range paths {
+		in, err := openFolder(path, o.root)
+		report.open(in, err)
 	}
-	if err == nil && check.Blocks(findings) {
+	for _, file := range files {
+		in, err := c.openFile(file)
+		report.open(in, err)
+	}
+	if err := report.run(cmd.Context(), q); err != nil {
+		return err
+	}
+	if err := c.checkWriter(o.output).write(c.out, report); err != nil {
+		return err
+	}
+	if err := report.err(); err != nil {
+		return err
+	}
+	if report.counts().Blocking > 0 {
 		return &exitError{code: exitFound}
 	}
-	return err
+	return nil
 }
 
-// printFindings writes the findings below the files that they are in. They come sorted by file.
-func (c *cli) printFindings(color palette, findings []check.Finding) error {
-	var b strings.Builder
-	file := "\x00" // no file has this name, so that the first finding begins a group
-	for i, f := range findings {
-		if f.Origin.File != file {
-			if i > 0 {
-				b.WriteByte('\n')
-			}
-			file = f.Origin.File
-			b.WriteString(color.bold(cmp.Or(file, "(made by the kustomization)")) + "\n")
+// inputs tells the folders and the files of the command line apart. What follows -f may be more files: that is what a shell makes of -f *.yaml.
+func (o *checkOptions) inputs(cmd *cobra.Command, args []string) (paths, files []string, err error) {
+	if len(o.files) == 0 {
+		if len(args) == 0 {
+			return nil, nil, usageErrorf(cmd.CommandPath(), "PATH is missing, or -f FILE")
 		}
-		place := ""
-		if f.Origin.Line > 0 {
-			place = fmt.Sprintf("line %d: ", f.Origin.Line)
-		}
-		level := string(f.Level)
-		fmt.Fprintf(&b, "  %s%s %s %s\n", place, color.ofLevel(level)(level), f.Code, f.Subject())
-		message := f.Message
-		if f.Field != "" {
-			message = f.Field + ": " + message
-		}
-		fmt.Fprintf(&b, "    %s\n", oneLine(message))
-		if f.Mend != "" {
-			fmt.Fprintf(&b, "    %s\n", color.dim(oneLine(f.Mend)))
+		return args, nil, nil
+	}
+	if o.root != "" {
+		return nil, nil, usageErrorf(cmd.CommandPath(), "--root belongs to a PATH, and there is -f %s", o.files[0])
+	}
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil || info.IsDir() {
+			return nil, nil, usageErrorf(cmd.CommandPath(), "PATH and -f FILE do not go together: there are %s and -f %s", arg, o.files[0])
 		}
 	}
-	if len(findings) > 0 {
-		b.WriteByte('\n')
-	}
-	_, err := fmt.Fprint(c.out, b.String())
-	return err
+	return nil, append(o.files, args...), nil
 }
 
-// summary is the last line: what was found in how much.
-func summary(color palette, set *render.Set, findings []check.Finding) string {
-	in := fmt.Sprintf("%s from %s", plural(len(set.Objects), "object"), plural(len(set.Files), "file"))
-	if len(findings) == 0 {
-		return fmt.Sprintf("%s: %s", in, color.green("no finding"))
-	}
-	var counts []string
-	for _, level := range []check.Level{check.Error, check.Warning, check.Info} {
-		n := 0
-		for _, f := range findings {
-			if f.Level == level {
-				n++
-			}
-		}
-		if n > 0 {
-			counts = append(counts, color.ofLevel(string(level))(plural(n, levelNoun(level))))
+// request is what all the inputs are checked with.
+func (o *checkOptions) request() (check.Request, error) {
+	q := check.Request{}
+	for _, code := range o.ignore {
+		if code = strings.ToUpper(strings.TrimSpace(code)); code != "" {
+			q.Ignore = append(q.Ignore, code)
 		}
 	}
-	return fmt.Sprintf("%s: %s", in, strings.Join(counts, ", "))
-}
-
-// levelNoun is what findings of a level are called when they are counted.
-func levelNoun(level check.Level) string {
-	if level == check.Info {
-		return "hint"
-	}
-	return strings.ToLower(string(level))
-}
-
-// checkReport is the answer of check as JSON. Its names are a promise to the scripts that read it.
-type checkReport struct {
-	Objects  int           `json:"objects"`
-	Files    int           `json:"files"`
-	Findings []jsonFinding `json:"findings"`
-}
-
-type jsonFinding struct {
-	Code   string `json:"code"`
-	Level  string `json:"level"`
-	Object jsonID `json:"object"`
-	// From is what the object was made of, where nobody wrote it.
-	From    *jsonID `json:"from,omitempty"`
-	File    string  `json:"file,omitempty"`
-	Line    int     `json:"line,omitempty"`
-	Field   string  `json:"field,omitempty"`
-	Message string  `json:"message"`
-	Mend    string  `json:"mend,omitempty"`
-}
-
-type jsonID struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
-
-// findingsForJSON gives a list that is never null.
-func findingsForJSON(findings []check.Finding) []jsonFinding {
-	all := make([]jsonFinding, len(findings))
-	for i, f := range findings {
-		all[i] = jsonFinding{
-			Code: f.Code, Level: string(f.Level), Object: jsonID(f.Object), File: f.Origin.File, Line: f.Origin.Line,
-			Field: f.Field, Message: f.Message, Mend: f.Mend,
+	for _, entry := range o.suppress {
+		code, resource, ok := strings.Cut(entry, "=")
+		if !ok || code == "" || resource == "" {
+			return q, usageErrorf("mooring check", "--suppress %q is not CODE=RESOURCE, as in IST0118=Service/shop/*", entry)
 		}
-		if f.From != (render.ID{}) {
-			from := jsonID(f.From)
-			all[i].From = &from
-		}
+		q.Suppress = append(q.Suppress, check.Suppression{Code: strings.ToUpper(code), Resource: resource})
 	}
-	return all
+	return q, nil
 }
 
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(s), " ")
+// run renders and checks each input on its own. What cannot be done is kept with the report, so that one broken folder does not hide what is found in the others; the
+// error is one that ends it all.
+func (r *checked) run(ctx context.Context, q check.Request) error {
+	renderer, checker := sync.NewRenderer(), check.New()
+	for _, in := range r.inputs {
+		if err := in.render(ctx, renderer); err != nil {
+			r.failures = append(r.failures, failure{in, err})
+			continue
+		}
+		q.Set = in.set
+		found, err := checker.Check(ctx, q)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			r.failures = append(r.failures, failure{in, fmt.Errorf("check %s: %w", in.name, err)})
+			continue
+		}
+		r.add(in, found)
+	}
+	r.live = q.Cluster != nil
+	r.sort()
+	return nil
+}
+
+// completeChecked lets the shell offer folders, and files after -f.
+func completeChecked(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if cmd.Flags().Changed("filename") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
 }

@@ -90,6 +90,11 @@ func (f Finding) Text() string {
 	return text
 }
 
+// Path is the field step by step: spec.http[0].name is spec, http, 0 and name.
+func (f Finding) Path() []string {
+	return steps(f.Field)
+}
+
 // compareFindings orders by place first, so that a reader walks through a file once.
 func compareFindings(a, b Finding) int {
 	return cmp.Or(

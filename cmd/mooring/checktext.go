@@ -1,0 +1,206 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mooring-dev/mooring/render/check"
+)
+
+// checkText is the report for people.
+type checkText struct {
+	color palette
+	// width of the terminal; 0 when it is none.
+	width int
+}
+
+const (
+	// defaultWidth is how much of a source line is shown where there is no terminal: a file of JSON may be one line of a megabyte.
+	defaultWidth = 120
+	// mostGaps is how many of the things that were not checked are listed.
+	mostGaps = 10
+)
+
+func (t checkText) write(w io.Writer, r *checked) error {
+	if r.nothing() {
+		return nil // the errors say why
+	}
+	var b strings.Builder
+	shown := r.shown()
+	group := ""
+	for i, f := range shown {
+		if name := groupOf(f); i == 0 || name != group {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			group = name
+			b.WriteString(t.color.bold(visible(group)) + "\n")
+		}
+		t.finding(&b, f)
+	}
+	if len(shown) > 0 {
+		b.WriteByte('\n')
+	}
+	t.gaps(&b, r)
+	b.WriteString(t.summary(r) + "\n")
+	if len(shown) > 0 {
+		b.WriteString(t.color.dim(hintOfCodes(shown)) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// groupOf is the headline that a finding stands under.
+func groupOf(f foundIn) string {
+	switch {
+	case f.Origin.File != "":
+		return f.Origin.File
+	case f.Foreign:
+		return "(in the cluster)"
+	}
+	return "(made by the kustomization)"
+}
+
+func (t checkText) finding(b *strings.Builder, f foundIn) {
+	place := ""
+	if f.Origin.Line > 0 {
+		place = fmt.Sprintf("line %d: ", f.Origin.Line)
+	}
+	level := string(f.Level)
+	fmt.Fprintf(b, "  %s%s %s %s%s\n", place, t.color.ofLevel(level)(level), f.Code, visible(f.Subject()), t.color.dim(note(f.Finding)))
+	message := f.Message
+	if f.Field != "" {
+		message = f.Field + ": " + message
+	}
+	fmt.Fprintf(b, "    %s\n", visible(message))
+	t.source(b, f)
+	if f.Mend != "" {
+		fmt.Fprintf(b, "    %s\n", t.color.dim(visible(f.Mend)))
+	}
+}
+
+// note says why a finding is no fault of the commit.
+func note(f check.Finding) string {
+	var notes []string
+	if f.Suppressed != nil {
+		why := "accepted by " + f.Suppressed.By
+		if f.Suppressed.Reason != "" {
+			why += ": " + visible(f.Suppressed.Reason)
+		}
+		notes = append(notes, why)
+	}
+	if f.Known {
+		notes = append(notes, "the mesh has it already")
+	}
+	if f.Foreign {
+		notes = append(notes, "the object is not among the files")
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(notes, "; ") + ")"
+}
+
+// source shows the line and what in it is meant.
+func (t checkText) source(b *strings.Builder, f foundIn) {
+	line, ok := f.line()
+	if !ok {
+		return
+	}
+	number := fmt.Sprint(f.Origin.Line)
+	gutter := "    " + strings.Repeat(" ", len(number)) + " |"
+	width := cmp.Or(t.width, defaultWidth)
+	e := excerptOf(line, locate(line, f.Path()), max(width-len(gutter)-1, minLastColumn))
+	fmt.Fprintf(b, "    %s%s\n", t.color.dim(number+" | "), e.text)
+	if e.width > 0 {
+		fmt.Fprintf(b, "%s %s%s\n", t.color.dim(gutter), strings.Repeat(" ", e.start), t.color.ofLevel(string(f.Level))(strings.Repeat("^", e.width)))
+	}
+}
+
+// gaps lists what could not be checked.
+func (t checkText) gaps(b *strings.Builder, r *checked) {
+	if len(r.gaps) == 0 {
+		return
+	}
+	b.WriteString(t.color.bold("not checked:") + "\n")
+	for i, g := range r.gaps {
+		if i == mostGaps && len(r.gaps) > mostGaps+1 {
+			fmt.Fprintf(b, "  and %d more; -o json lists them all\n", len(r.gaps)-i)
+			break
+		}
+		fmt.Fprintf(b, "  %s %s: %s\n", g.Code, visible(g.About), t.color.dim(visible(g.Why)))
+	}
+	b.WriteByte('\n')
+}
+
+// summary says what was found in how much.
+func (t checkText) summary(r *checked) string {
+	n := r.counts()
+	var found []string
+	for _, c := range []struct {
+		n     int
+		level check.Level
+	}{{n.Error, check.Error}, {n.Warning, check.Warning}, {n.Info, check.Info}} {
+		if c.n > 0 {
+			found = append(found, t.color.ofLevel(string(c.level))(plural(c.n, levelNoun(c.level))))
+		}
+	}
+	text := t.color.green("no finding")
+	if len(found) > 0 {
+		text = strings.Join(found, ", ")
+	}
+	if n.Error+n.Warning+n.Info == 0 && n.Known+n.Foreign+n.Suppressed > 0 {
+		text = t.color.green("no new finding")
+	}
+	text = fmt.Sprintf("%s from %s: %s", plural(r.objects, "object"), plural(len(r.files), "file"), text)
+	if rest := others(n); rest != "" {
+		text += "; " + rest
+		if !r.showAll {
+			text += " (--show all lists them)"
+		}
+	}
+	return text
+}
+
+// others counts what the commit is not to blame for.
+func others(n counted) string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{n.Suppressed, "accepted"}, {n.Known, "in the mesh already"}, {n.Foreign, "about what else is in the cluster"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// hintOfCodes names the way to the pages, with a code to begin with.
+func hintOfCodes(found []foundIn) string {
+	worst := slices.MaxFunc(found, func(a, b foundIn) int {
+		switch {
+		case a.Level == b.Level:
+			return 0
+		case a.Level.AtLeast(b.Level):
+			return 1
+		}
+		return -1
+	})
+	return "mooring explain " + worst.Code + " says what it means, and how it looks when it is right."
+}
+
+// levelNoun is what findings of a level are called when they are counted.
+func levelNoun(level check.Level) string {
+	if level == check.Info {
+		return "hint"
+	}
+	return strings.ToLower(string(level))
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(s), " ")
+}
