@@ -21,6 +21,8 @@ func relationRules() []meshRule {
 		tlsAgainstPeers,
 		strictAtOnce,
 		finishedCanary,
+		doubleHost,
+		stickyWeights,
 		doublePeer,
 		denyBeatsAllow,
 		peerInRoot,
