@@ -18,6 +18,8 @@ type view struct {
 	*world.World
 	// before is the mesh as it lives; nil when no cluster was read, and while the living mesh itself is looked at.
 	before *world.World
+	// traffic is what the proxies are told, for the rules that ask.
+	traffic *traffic
 
 	rule     Rule
 	findings []Finding
@@ -46,8 +48,10 @@ func meshRules() []meshRule {
 
 // runMeshRules looks at a world with every rule. A panic of one rule does not hide what the others find.
 func runMeshRules(ctx context.Context, after, before *world.World) (found []Finding, gaps []Gap) {
+	shared := &traffic{}
+	defer shared.close()
 	for _, r := range meshRules() {
-		v := &view{World: after, before: before, rule: r.Rule}
+		v := &view{World: after, before: before, traffic: shared, rule: r.Rule}
 		runMeshRule(ctx, r, v)
 		found = append(found, v.findings...)
 		gaps = append(gaps, v.gaps...)

@@ -2,5 +2,8 @@ package check
 
 // proxyRules find what a proxy would make of the mesh, by Istio's own generator of its configuration.
 func proxyRules() []meshRule {
-	return nil
+	return []meshRule{
+		routeToNothing,
+		hiddenDestination,
+	}
 }

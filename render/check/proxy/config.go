@@ -14,6 +14,8 @@ import (
 	"istio.io/istio/pkg/config/constants"
 	"istio.io/istio/pkg/config/host"
 	"istio.io/istio/pkg/util/sets"
+
+	"github.com/mooring-dev/mooring/render/check/world"
 )
 
 // Config is what one proxy gets to know of routes that VirtualServices made.
@@ -24,6 +26,8 @@ type Config struct {
 
 	clusters map[string]bool
 	services map[host.Name]*model.Service
+	node     *model.Proxy
+	sidecars []*world.Object
 }
 
 // VirtualHost is the routes for one host on one port, in the order in which Envoy tries them. The first that matches is taken.
@@ -86,7 +90,8 @@ func (m *Mesh) Ask(ctx context.Context, p Proxy) (*Config, error) {
 		return known, nil
 	}
 	node := m.node(p)
-	c := &Config{Proxy: p, clusters: map[string]bool{}, services: node.SidecarScope.ServicesByHostname()}
+	c := &Config{Proxy: p, clusters: map[string]bool{}, services: node.SidecarScope.ServicesByHostname(), node: node}
+	c.sidecars = m.world.Of(networkingGroup, "Sidecar")
 	clusters, _ := m.generator.BuildClusters(node, m.request())
 	for _, r := range clusters {
 		c.clusters[r.Name] = true

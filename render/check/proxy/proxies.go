@@ -46,6 +46,9 @@ func (p Proxy) String() string {
 		}
 		b.WriteString(" " + key + "=" + p.Labels[key])
 	}
+	if p.Namespace == Elsewhere {
+		return b.String() + " in all other namespaces"
+	}
 	return b.String() + " in " + p.Namespace
 }
 

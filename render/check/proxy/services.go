@@ -29,16 +29,21 @@ type registry struct {
 
 	services []*model.Service
 	byHost   map[host.Name]*model.Service
+	named    map[host.Name][]*model.Service
+	objects  map[*model.Service]*world.Object
 	// endpoints of services that Envoy resolves by DNS.
 	endpoints map[*model.Service][]*model.IstioEndpoint
 }
 
 func newRegistry(w *world.World, age func(*world.Object) metav1.Time) *registry {
-	r := &registry{byHost: map[host.Name]*model.Service{}, endpoints: map[*model.Service][]*model.IstioEndpoint{}}
+	r := &registry{
+		byHost: map[host.Name]*model.Service{}, named: map[host.Name][]*model.Service{}, objects: map[*model.Service]*world.Object{},
+		endpoints: map[*model.Service][]*model.IstioEndpoint{},
+	}
 	for _, o := range w.Of("", "Service") {
 		if svc := service(o); svc != nil {
 			svc.CreationTimestamp = age(o)
-			r.add(kube.ConvertService(*svc, nil, domain, constants.DefaultClusterName, domain))
+			r.add(o, kube.ConvertService(*svc, nil, domain, constants.DefaultClusterName, domain))
 		}
 	}
 	workloads := w.Of("networking.istio.io", "WorkloadEntry")
@@ -53,15 +58,17 @@ func newRegistry(w *world.World, age func(*world.Object) metav1.Time) *registry 
 		}
 		for _, s := range serviceEntry(c.Meta, spec) {
 			s.CreationTime = age(o).Time
-			r.add(s)
+			r.add(o, s)
 			r.endpoints[s] = endpoints(c.Namespace, spec, s, workloads)
 		}
 	}
 	return r
 }
 
-func (r *registry) add(s *model.Service) {
+func (r *registry) add(o *world.Object, s *model.Service) {
 	r.services = append(r.services, s)
+	r.named[s.Hostname] = append(r.named[s.Hostname], s)
+	r.objects[s] = o
 	if r.byHost[s.Hostname] == nil {
 		r.byHost[s.Hostname] = s
 	}
