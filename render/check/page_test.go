@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -50,7 +51,10 @@ func TestPages(t *testing.T) {
 			if want < 0 {
 				t.Fatal("the archive has no file want")
 			}
-			got := lines(look(t, repo, "bad", clusters["cluster.yaml"]))
+			report := look(t, repo, "bad", clusters["cluster.yaml"])
+			// An example leaves much of a mesh out: what other rules could not check is none of the page's business.
+			report.Gaps = slices.DeleteFunc(report.Gaps, func(g check.Gap) bool { return g.Code != code })
+			got := lines(report)
 			if !strings.Contains(got, " "+code+" ") {
 				t.Errorf("nothing is found by %s in bad/:\n%s", code, got)
 			}
