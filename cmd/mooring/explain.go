@@ -10,11 +10,16 @@ import (
 
 func (c *cli) explainCommand() *cobra.Command {
 	var becomes string
+	var codes bool
 	cmd := &cobra.Command{
-		Use:     "explain [FIELD]\n  mooring explain --becomes KIND [PATH]",
+		Use:     "explain CODE\n  mooring explain [FIELD]\n  mooring explain --becomes KIND [PATH]",
 		GroupID: groupFiles,
-		Short:   "Say what a field of an AppConfiguration means and what it becomes",
-		Long: `Say what a field of an AppConfiguration means: its type, what is allowed in it, its default, its
+		Short:   "Say what a finding means, or a field of an AppConfiguration",
+		Long: `Say what a finding of mooring check means, by its CODE, such as MOOR002: what happens to the
+traffic, why Istio says nothing, how it is mended, with an example that is wrong and one that is
+right. --codes lists the codes.
+
+Or say what a field of an AppConfiguration means: its type, what is allowed in it, its default, its
 own fields, and the field of which Istio object it becomes. Without FIELD the blocks are listed.
 
 FIELD is a path below spec, such as destinationRule.trafficPolicy; "spec." before it is fine. The
@@ -24,19 +29,25 @@ items of a list need no index, and the names in a map may be left out.
 PATH all that become something in objects of that kind are listed.
 
 ` + exitHelp,
-		Example: `  mooring explain
+		Example: `  mooring explain MOOR002
+  mooring explain --codes
+  mooring explain
   mooring explain virtualService.routes.retries
   mooring explain --becomes DestinationRule spec.trafficPolicy.outlierDetection`,
 		Args:              args(0, 1, "FIELD"),
 		ValidArgsFunction: completeFields,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := appFields()
-			if err != nil {
-				return err
-			}
 			page := &explanation{color: paletteFor(c.color, c.out, c.getenv), width: widthOf(c.out)}
 			path := strings.Join(args, "")
+			root, err := appFields()
 			switch {
+			case codes && (path != "" || cmd.Flags().Changed("becomes")):
+				err = usageErrorf(cmd.CommandPath(), "--codes lists all codes and goes with nothing else")
+			case codes:
+				page.codes()
+			case !cmd.Flags().Changed("becomes") && isCode(path):
+				err = page.code(path)
+			case err != nil:
 			case cmd.Flags().Changed("becomes"):
 				err = page.reverse(root, becomes, path)
 			case path == "":
@@ -51,6 +62,7 @@ PATH all that become something in objects of that kind are listed.
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&codes, "codes", false, "list the codes of all findings, with their level and title")
 	cmd.Flags().StringVar(&becomes, "becomes", "", "list the fields that become something in objects of this `KIND`, such as DestinationRule")
 	return cmd
 }
@@ -186,8 +198,11 @@ func wrapText(text string, width int) []string {
 	return append(lines, line)
 }
 
-// completeFields offers the fields below what was typed so far.
-func completeFields(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeFields offers the fields below what was typed so far, or the codes when it begins as they do.
+func completeFields(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 && typed != "" && strings.ToUpper(typed) == typed {
+		return completeCodes(cmd, args, typed)
+	}
 	root, err := appFields()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
