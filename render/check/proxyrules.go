@@ -4,6 +4,8 @@ package check
 func proxyRules() []meshRule {
 	return []meshRule{
 		routeToNothing,
+		shadowedRoute,
 		hiddenDestination,
+		sharedHost,
 	}
 }

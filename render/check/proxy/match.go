@@ -8,6 +8,7 @@ import (
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcher "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
+	istioroute "istio.io/istio/pilot/pkg/networking/core/route"
 )
 
 // Match is which requests a route takes.
@@ -18,6 +19,11 @@ type Match struct {
 // All says that every request is taken.
 func (m Match) All() bool {
 	return m.anyPath() && len(m.envoy.GetHeaders()) == 0 && len(m.envoy.GetQueryParameters()) == 0 && len(m.envoy.GetDynamicMetadata()) == 0
+}
+
+// Last says that a gateway puts the route behind all others of its virtual host, whichever VirtualService is older.
+func (m Match) Last() bool {
+	return istioroute.IsCatchAllRoute(&route.Route{Match: m.envoy})
 }
 
 // Covers says that m takes every request that other takes, for certain: false may also mean that it is not known.
