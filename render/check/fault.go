@@ -57,7 +57,8 @@ func faultsOf(fault *networking.HTTPFaultInjection) []injected {
 	var all []injected
 	if d := fault.GetDelay(); d != nil {
 		percent := d.GetPercentage().GetValue()
-		old := float64(d.GetPercent()) //nolint:staticcheck // Istio still reads it
+		//lint:ignore SA1019 Istio still reads the old field
+		old := float64(d.GetPercent())
 		if d.GetPercentage() == nil {
 			percent = old
 		}

@@ -62,7 +62,7 @@ func (b backends) reportTCP(p policy, i int, r *security.Rule, what string) {
 			}
 			effect := "allows nothing there"
 			if p.GetAction() == security.AuthorizationPolicy_DENY {
-				effect = "denies there whatever else it says"
+				effect = "leaves that part out, and denies more than it says"
 			}
 			b.report(p.object, problem{
 				Field:   index("spec.rules", i),

@@ -11,6 +11,7 @@ func writtenRules() []rule {
 		idleFault,
 		faultForAll,
 		searchingRegex,
+		spiffePrincipal,
 	}
 }
 
@@ -31,5 +32,7 @@ func relationRules() []meshRule {
 		doublePeer,
 		denyBeatsAllow,
 		peerInRoot,
+		identityWithoutTLS,
+		tokenNotDemanded,
 	}
 }
