@@ -52,8 +52,8 @@ type checked struct {
 	version string
 	failOn  check.Level
 	showAll bool
-	// live says that a cluster was read.
-	live bool
+	// cluster that was read; empty when none was.
+	cluster string
 
 	inputs   []*checkInput
 	objects  int
