@@ -136,7 +136,26 @@ func (f *faultsByField) report(v *view) {
 	}
 }
 
-// callers names the proxies of a fault in a few words.
+// mirror says that only copies of requests go there, for which nobody waits.
+func (d deadRoute) mirror() bool {
+	return strings.Contains(d.target.Field, ".mirror")
+}
+
+// callers says who is answered what.
 func (d deadRoute) callers() string {
-	return fmt.Sprintf("%s get 503 for %s:%d", d.config.Proxy, d.host.Host, d.host.Port)
+	if d.mirror() {
+		return fmt.Sprintf("the copies of requests for %s:%d are lost at %s", d.host.Host, d.host.Port, d.config.Proxy)
+	}
+	return fmt.Sprintf("requests for %s:%d get 503 from %s", d.host.Host, d.host.Port, d.config.Proxy)
+}
+
+// dotOr is how an exportTo names a namespace.
+func dotOr(namespace, own string) string {
+	switch namespace {
+	case own:
+		return `"."`
+	case proxy.Elsewhere:
+		return "the namespaces of the callers"
+	}
+	return namespace
 }

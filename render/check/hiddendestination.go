@@ -32,7 +32,7 @@ var hiddenDestination = meshRule{
 				continue
 			case len(visible) == 0:
 				hides := d.services[0].Object
-				p.Message = fmt.Sprintf("%s: %s hides it from %s (exportTo %s)", d.callers(), hides.ID, from, strings.Join(hiding(hides), ", "))
+				p.Message = fmt.Sprintf("%s: %s hides it from them (exportTo %s)", d.callers(), hides.ID, strings.Join(hiding(hides), ", "))
 				p.Mend = "add " + dotOr(from, hides.ID.Namespace) + " to exportTo of " + hides.ID.String() + ", or export the VirtualService to fewer namespaces"
 			case visible[0].ExternalName == "" && !d.config.Knows(d.target.Host):
 				namespace, name := d.config.Sidecar()
@@ -44,7 +44,7 @@ var hiddenDestination = meshRule{
 			default:
 				continue
 			}
-			faults.add(o, p, concerns(o, exportToOf(o), d.config.Proxy))
+			faults.add(o, p, !d.mirror() && concerns(o, exportToOf(o), d.config.Proxy))
 		}
 		faults.report(v)
 	},

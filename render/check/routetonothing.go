@@ -33,9 +33,8 @@ var routeToNothing = meshRule{
 				continue
 			}
 			o := d.target.Source.Object
-			root := exportToOf(o)
 			p := problem{Field: d.target.Field, Message: d.callers() + ": " + message, Mend: mend}
-			meant := concerns(o, root, d.config.Proxy) && !alive[o.ID.String()+d.target.Field+d.config.Proxy.String()]
+			meant := !d.mirror() && concerns(o, exportToOf(o), d.config.Proxy) && !alive[o.ID.String()+d.target.Field+d.config.Proxy.String()]
 			faults.add(o, p, meant)
 		}
 		faults.report(v)
@@ -105,7 +104,7 @@ func (t *traffic) whyNoSubset(v *view, d deadRoute, s proxy.Service) (message, m
 		case o.ID.Namespace == usedNamespace && o.ID.Name == usedName:
 			return subset + "and no endpoint has its labels", "give an endpoint of " + s.Object.ID.String() + " the labels of the subset"
 		case !proxy.Exported(spec.ExportTo, o.ID.Namespace, from):
-			return subset + "whose exportTo (" + strings.Join(spec.ExportTo, ", ") + ") leaves out " + from,
+			return subset + "whose exportTo (" + strings.Join(spec.ExportTo, ", ") + ") leaves them out",
 				"add " + dotOr(from, o.ID.Namespace) + " to exportTo of " + o.ID.String()
 		case usedName != "":
 			return fmt.Sprintf("%swhich gives way to DestinationRule/%s/%s", subset, usedNamespace, usedName),
@@ -116,12 +115,4 @@ func (t *traffic) whyNoSubset(v *view, d deadRoute, s proxy.Service) (message, m
 		}
 	}
 	return "", ""
-}
-
-// dotOr is how an exportTo names a namespace.
-func dotOr(namespace, own string) string {
-	if namespace == own {
-		return `"."`
-	}
-	return namespace
 }

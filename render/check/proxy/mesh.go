@@ -78,6 +78,7 @@ func (m *Mesh) start(ctx context.Context, o Options) error {
 	m.env = model.NewEnvironment()
 	m.env.Watcher = watcher
 	m.env.NetworksWatcher = meshwatcher.NewFixedNetworksWatcher(nil)
+	m.env.NetworkManager = &model.NetworkManager{} // knows no other network, and so asks no name server
 	m.env.ServiceDiscovery = m.registry
 	m.env.ConfigStore = objects
 	m.env.VirtualServiceController = model.NewVirtualServiceController(objects, model.VSControllerOptions{}, watcher)
