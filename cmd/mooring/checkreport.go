@@ -52,8 +52,8 @@ type checked struct {
 	version string
 	failOn  check.Level
 	showAll bool
-	// cluster that was read; empty when none was.
-	cluster string
+	// live says that a cluster was read.
+	live bool
 
 	inputs   []*checkInput
 	objects  int

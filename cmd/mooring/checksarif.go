@@ -144,7 +144,7 @@ func (checkSARIF) write(w io.Writer, r *checked) error {
 		switch {
 		case f.Known:
 			results[i].Baseline = "unchanged"
-		case r.cluster != "": // all results have a state, or none has
+		case r.live: // all results have a state, or none has
 			results[i].Baseline = "new"
 		}
 	}

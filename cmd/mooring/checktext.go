@@ -133,9 +133,6 @@ func (t checkText) gaps(b *strings.Builder, r *checked) {
 		}
 		fmt.Fprintf(b, "  %s %s: %s\n", g.Code, visible(g.About), t.color.dim(visible(g.Why)))
 	}
-	if r.cluster == "" {
-		b.WriteString(t.color.dim("  mooring check --cluster asks the cluster that they are for.") + "\n")
-	}
 	b.WriteByte('\n')
 }
 
@@ -158,11 +155,7 @@ func (t checkText) summary(r *checked) string {
 	if n.Error+n.Warning+n.Info == 0 && n.Known+n.Foreign+n.Suppressed > 0 {
 		text = t.color.green("no new finding")
 	}
-	in := fmt.Sprintf("%s from %s", plural(r.objects, "object"), plural(len(r.files), "file"))
-	if r.cluster != "" {
-		in += ", over what lives in " + r.cluster
-	}
-	text = in + ": " + text
+	text = fmt.Sprintf("%s from %s: %s", plural(r.objects, "object"), plural(len(r.files), "file"), text)
 	if rest := others(n); rest != "" {
 		text += "; " + rest
 		if !r.showAll {

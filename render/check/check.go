@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"istio.io/istio/pkg/log"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/schema"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
@@ -19,6 +23,11 @@ type Checker struct {
 	converter *world.Converter
 	// structure is what the rules on single objects said of an object.
 	structure world.Kept[[]verdict]
+	// rules on single objects.
+	rules []rule
+	// schemas are the definitions of Istio's kinds, definitions those that sets bring along.
+	schemas     *schema.Library
+	definitions world.Kept[definition]
 	// library is held while Istio's analyzers and generators run: they keep globals.
 	library sync.Mutex
 }
@@ -32,7 +41,7 @@ type verdict struct {
 // New makes a Checker. One serves a whole process.
 func New() *Checker {
 	quietValidators()
-	return &Checker{kinds: istioKinds(), converter: world.NewConverter()}
+	return &Checker{kinds: istioKinds(), converter: world.NewConverter(), rules: rules(), schemas: schema.New()}
 }
 
 // Check looks at a set alone, without a cluster, with a Checker of its own.
@@ -51,15 +60,14 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 	}
 	report := &Report{}
 	faulty := map[render.ID]bool{}
-	for _, o := range q.Set.Objects {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("check objects: %w", context.Cause(ctx))
-		}
-		for _, f := range c.checkObject(o) {
-			faulty[f.Object] = faulty[f.Object] || f.Level.AtLeast(Error)
-			report.Findings = append(report.Findings, f)
-		}
+	single, err := c.checkSingly(ctx, q.Set)
+	if err != nil {
+		return nil, fmt.Errorf("check objects: %w", err)
 	}
+	for _, f := range single {
+		faulty[f.Object] = faulty[f.Object] || f.Level.AtLeast(Error)
+	}
+	report.Findings = append(report.Findings, single...)
 	after, before := c.converter.After(q.Set, q.Cluster), c.converter.Before(q.Cluster)
 	found, gaps, err := c.checkWorld(ctx, after, before)
 	if err != nil {
@@ -105,6 +113,33 @@ func quietValidators() {
 	}
 }
 
+// checkSingly looks at each object by itself, several at a time. The findings are in the order of the objects.
+func (c *Checker) checkSingly(ctx context.Context, set *render.Set) ([]Finding, error) {
+	const share = 64 // objects that one worker takes at a time
+	found := make([][]Finding, (len(set.Objects)+share-1)/share)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	i := 0
+	for objects := range slices.Chunk(set.Objects, share) {
+		into := &found[i]
+		i++
+		group.Go(func() error {
+			for _, o := range objects {
+				if err := ctx.Err(); err != nil {
+					return context.Cause(ctx)
+				}
+				*into = append(*into, c.checkObject(o)...)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	own, err := c.checkOwn(ctx, set)
+	return append(slices.Concat(found...), own...), err
+}
+
 // checkObject runs the rules on single objects, or remembers what they said.
 func (c *Checker) checkObject(o render.Object) []Finding {
 	var found []Finding
@@ -118,19 +153,20 @@ func (c *Checker) checkObject(o render.Object) []Finding {
 
 func (c *Checker) verdicts(o render.Object) []verdict {
 	if o.Unstructured == nil {
-		return examine(c.kinds, o)
+		return c.examine(o)
 	}
-	return c.structure.Of(o.Unstructured, func() []verdict { return examine(c.kinds, o) })
+	return c.structure.Of(o.Unstructured, func() []verdict { return c.examine(o) })
 }
 
-func examine(kinds kindIndex, o render.Object) (found []verdict) {
+func (c *Checker) examine(o render.Object) (found []verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			found = append(found, verdict{uncheckable.Rule, problem{Message: fmt.Sprintf("the check panicked: %v", p)}})
 		}
 	}()
-	s := newSubject(kinds, o)
-	for _, r := range rules() {
+	s := newSubject(c.kinds, o)
+	s.schemas = c.schemas
+	for _, r := range c.rules {
 		found = append(found, runRule(r, s)...)
 	}
 	return found

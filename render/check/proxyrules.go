@@ -5,9 +5,7 @@ func proxyRules() []meshRule {
 	return []meshRule{
 		routeToNothing,
 		shadowedRoute,
-		hiddenByExport,
 		hiddenDestination,
 		sharedHost,
-		unreachedRoute,
 	}
 }

@@ -60,6 +60,7 @@ func rules() []rule {
 		invalidAnnotation,
 		invalidRevision,
 		renderWarning,
+		refused,
 		istioError,
 		istioWarning,
 	}, append(legacyRules(), writtenRules()...)...)

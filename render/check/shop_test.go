@@ -56,7 +56,7 @@ func TestBrokenShop(t *testing.T) {
 		},
 		{
 			"refused by Istio", "overlays/prod/fraud-check.yaml", "number: 443", "number: 70000",
-			"error IST0106 ServiceEntry/shop-prod/fraud-check: spec: ",
+			"overlays/prod/fraud-check.yaml:14: error IST0106 ServiceEntry/shop-prod/fraud-check: spec.ports[0].number: port number 70000",
 		},
 		{
 			"unquoted label", "overlays/prod/namespace.yaml", "istio-injection: enabled", "istio.io/rev: 1.7",

@@ -7,6 +7,7 @@ import (
 	"istio.io/istio/pkg/config/schema/resource"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/schema"
 )
 
 // subject is one object with what the rules want to know about it, found out once.
@@ -25,6 +26,13 @@ type subject struct {
 	// warning and err are Istio's answer, once validated.
 	validated    bool
 	warning, err error
+	// schemas are the definitions; nil asks none.
+	schemas *schema.Library
+	// refusals are what the definition forbids, once compared; said marks those that Istio's validation says too, at fields.
+	compared bool
+	refusals []schema.Fault
+	said     []bool
+	fields   map[string]string
 }
 
 // root is the object as it was written: the accessors of Unstructured leave out what has not the type that they expect.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,6 +19,9 @@ var istioError = rule{
 	},
 	check: func(s *subject) []problem {
 		_, err := s.validate()
+		if err != nil {
+			s.compareRefusals()
+		}
 		return s.istioProblems(err)
 	},
 }
@@ -49,21 +53,31 @@ func (s *subject) validate() (warning, err error) {
 
 // istioProblems makes one problem of each single error that Istio packed into one.
 func (s *subject) istioProblems(err error) []problem {
+	var ps []problem
+	for _, text := range errorTexts(err) {
+		field := cmp.Or(s.fields[text], "spec") // the definition may know the field
+		ps = append(ps, problem{Field: field, Message: text, Mend: "see " + reference(s.schema)})
+	}
+	return ps
+}
+
+// errorTexts are the texts of the single errors in one, each once.
+func errorTexts(err error) []string {
 	var texts []string
 	for _, e := range split(err) {
 		if text := strings.TrimSuffix(strings.Join(strings.Fields(e.Error()), " "), "."); text != "" {
 			texts = append(texts, text)
 		}
 	}
-	var ps []problem
+	// Some validators repeat an error with the object's name in front.
+	var once []string
 	for _, text := range texts {
-		// Some validators repeat an error with the object's name in front.
 		repeated := func(other string) bool { return strings.HasSuffix(text, ": "+other) }
 		if !slices.ContainsFunc(texts, repeated) {
-			ps = append(ps, problem{Field: "spec", Message: text, Mend: "see " + reference(s.schema)})
+			once = append(once, text)
 		}
 	}
-	return ps
+	return once
 }
 
 // reference is the page that describes the kind.
