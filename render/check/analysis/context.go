@@ -27,9 +27,10 @@ type run struct {
 	current *resource.Instance
 	lists   map[listKey]*list
 	known   *index
-	// meshHosts is what sharedHost compares; met is what was said once.
+	// byLabel are the labels of Pods by each of them.
+	byLabel map[[2]string][]map[string]string
+	// meshHosts is what sharedHost compares.
 	meshHosts map[string]map[string][]string
-	met       map[string]bool
 	said      []Message
 	unknown   unknowns
 }
@@ -50,7 +51,7 @@ type list struct {
 var _ istio.Context = (*run)(nil)
 
 func newRun(w *world.World, canceled func() bool) *run {
-	return &run{world: w, mesh: w.Mesh(), canceled: canceled, lists: map[listKey]*list{}, met: map[string]bool{}, unknown: unknowns{}}
+	return &run{world: w, mesh: w.Mesh(), canceled: canceled, lists: map[listKey]*list{}, unknown: unknowns{}}
 }
 
 // SetAnalyzer implements istio's Context.
@@ -121,6 +122,7 @@ func (r *run) Report(_ config.GroupVersionKind, m diag.Message) {
 		Level: m.Type.Level().String(),
 		Text:  strings.Join(strings.Fields(fmt.Sprintf(m.Type.Template(), m.Parameters...)), " "),
 		Field: v.field,
+		group: v.group,
 	}
 	if v.text != "" {
 		said.Text = v.text

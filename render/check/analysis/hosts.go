@@ -189,7 +189,7 @@ func (r *run) missingPort(c *claim, hostPort string) verdict {
 			}
 		}
 	}
-	return c.at(sibling(c.field, "host", "port.number"))
+	return c.at(sibling(c.field(), "host", "port.number"))
 }
 
 // missingSubset judges that no DestinationRule gives a host a subset. The analyzer compares the names of hosts and the namespaces; a rule for
@@ -210,7 +210,7 @@ func (r *run) missingSubset(c *claim, hostSubset string) verdict {
 		}
 	}
 	if len(rules) > 0 || r.knowsAll(istioNetworking, "DestinationRule") {
-		return c.at(sibling(c.field, "host", "subset"))
+		return c.at(sibling(c.field(), "host", "subset"))
 	}
 	return r.notKnown(c, "subset", subset+" of "+full, istioNetworking, "DestinationRule")
 }

@@ -28,6 +28,8 @@ func (r *run) list(kind config.GroupVersionKind) *list {
 		key.view = standIn // it keeps the first that it ever sees: see policyWithoutWorkloads
 	case kind == gvk.Secret && r.analyzer == "meshnetworks.MeshNetworksAnalyzer":
 		key.view = standIn // it would keep the names of clusters for ever: see unknownRegistry
+	case kind == gvk.VirtualService && r.analyzer == "virtualservice.ConflictingMeshGatewayHostsAnalyzer":
+		key.view = sharing // it compares each host with every other, which takes seconds for 5,000 that are exported to their own namespace
 	}
 	return r.listed(key)
 }
@@ -75,6 +77,9 @@ func (r *run) instances(key listKey) []*resource.Instance {
 	}
 	var all []*resource.Instance
 	for _, o := range r.world.Of(key.kind.Group, key.kind.Kind) {
+		if key.view == sharing && !r.sharesHost(o) {
+			continue
+		}
 		if instance := r.instance(key.kind, o); instance != nil {
 			all = append(all, instance)
 		}

@@ -16,6 +16,8 @@ type verdict struct {
 	field string
 	// text that stands for the library's words; empty to leave them.
 	text string
+	// group is what the message has in common with others of its object, of which the first by its text is kept; empty for none.
+	group string
 }
 
 // claim is a message while it is judged.
@@ -24,10 +26,25 @@ type claim struct {
 	code   string
 	object *world.Object
 	origin *origin
-	// field that the analyzer named, or else the one that its code is about.
-	field string
-	// value of the field.
-	value any
+}
+
+// field that the analyzer named, or else the one that its code is about. Finding it takes longer than most judgements, which drop the message.
+func (c *claim) field() string {
+	if f := c.origin.field(c.Line); f != "" {
+		return f
+	}
+	if f := usualField(c); c.origin.has(f) {
+		return f
+	}
+	return ""
+}
+
+// value of the field that the analyzer named.
+func (c *claim) value() any {
+	if c.origin.field(c.Line) == "" {
+		return nil
+	}
+	return c.origin.values[c.Line]
 }
 
 // parameter of a message, as a text.
@@ -45,7 +62,7 @@ func (c *claim) namespace() string {
 
 // kept is the verdict that the message stands.
 func (c *claim) kept() verdict {
-	return verdict{keep: true, field: c.field}
+	return verdict{keep: true, field: c.field()}
 }
 
 // at is the verdict that it stands, about another field where the object has that.
@@ -71,12 +88,6 @@ func (r *run) judge(m diag.Message) verdict {
 	}
 	if c.object = c.origin.object; c.object == nil {
 		return verdict{} // about something made up
-	}
-	c.field = c.origin.field(m.Line)
-	if c.field != "" {
-		c.value = c.origin.values[m.Line]
-	} else if f := usualField(c); c.origin.has(f) {
-		c.field = f
 	}
 	if judge := judges()[c.code]; judge != nil {
 		return judge(r, c)

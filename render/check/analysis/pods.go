@@ -22,10 +22,12 @@ const (
 	allPods view = iota
 	// realPods are those that there are.
 	realPods
-	// noPods are for who would ask for more than is known of them.
+	// noPods are for who would ask for more than is known of them, or for too long.
 	noPods
 	// standIn is what does no harm where an analyzer would keep it for longer than the run.
 	standIn
+	// sharing are the VirtualServices that have a host in common with another.
+	sharing
 )
 
 func viewOf(analyzer string) view {
@@ -34,6 +36,8 @@ func viewOf(analyzer string) view {
 		return realPods
 	case "injection.Analyzer", "injection.ImageAnalyzer", "injection.ImageAutoAnalyzer":
 		return noPods
+	case "destinationrule.SubsetSelectPodAnalyzer":
+		return noPods // it compares each with every subset: see emptySubset
 	}
 	return allPods
 }

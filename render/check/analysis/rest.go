@@ -108,11 +108,12 @@ func (r *run) uncheckedClaim(c *claim) verdict {
 	}
 	spec, _ := specOf[*networking.VirtualService](c.object)
 	claims := claimsOf(spec)
-	if len(claims) == 0 || r.met[c.code+c.object.ID.String()+gateway] {
+	if len(claims) == 0 {
 		return verdict{}
 	}
-	r.met[c.code+c.object.ID.String()+gateway] = true
-	return c.said("spec.http", claims[0], gateway, c.parameter(2))
+	v := c.said("spec.http", claims[0], gateway, c.parameter(2))
+	v.group = gateway
+	return v
 }
 
 // selectsAsGateway says whether labels select a subset of what the selector of a Gateway does.

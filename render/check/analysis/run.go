@@ -58,6 +58,9 @@ type Message struct {
 	Object *world.Object
 	// Field of the object, such as spec.http[0].route[0].destination.host; empty for the object as a whole.
 	Field string
+
+	// group of messages of which the first counts.
+	group string
 }
 
 // Unknown is a question that could not be answered.
@@ -114,7 +117,9 @@ func (r *run) ask(a istio.Analyzer) {
 
 func (r *run) result() *Result {
 	slices.SortFunc(r.said, compareMessages)
-	said := slices.CompactFunc(r.said, func(a, b Message) bool { return compareMessages(a, b) == 0 })
+	said := slices.CompactFunc(r.said, func(a, b Message) bool {
+		return compareMessages(a, b) == 0 || a.group != "" && a.group == b.group && a.Code == b.Code && a.Object == b.Object
+	})
 	return &Result{Messages: said, Unknown: r.unknown.list()}
 }
 

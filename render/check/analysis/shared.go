@@ -14,13 +14,10 @@ import (
 // sharedHost judges that VirtualServices of the mesh define one host. The analyzer names any one of several hosts, and takes *.shop for
 // the same host as web.shop, of which the longer is chosen by every proxy.
 func (r *run) sharedHost(c *claim) verdict {
-	if r.meshHosts == nil {
-		r.meshHosts = r.collectMeshHosts()
-	}
 	mine, _ := specOf[*networking.VirtualService](c.object)
 	for i, h := range mine.GetHosts() {
 		full := fqdn(h, c.namespace())
-		scopes := r.meshHosts[full]
+		scopes := r.hostsOfMesh()[full]
 		for _, scope := range slices.Sorted(maps.Keys(scopes)) {
 			names := slices.Clone(scopes[scope])
 			if scope != "*" {
@@ -40,9 +37,26 @@ func nameOf(o *world.Object) string {
 	return o.ID.Namespace + "/" + o.ID.Name
 }
 
-// collectMeshHosts lists the VirtualServices of sidecars by host and by the namespace that they are exported to.
-func (r *run) collectMeshHosts() map[string]map[string][]string {
+// sharesHost says whether another VirtualService of the mesh may define a host of this one.
+func (r *run) sharesHost(o *world.Object) bool {
+	return slices.ContainsFunc(listAt(o, "spec", "hosts"), func(h string) bool {
+		names := map[string]bool{}
+		for _, exported := range r.hostsOfMesh()[fqdn(h, o.ID.Namespace)] {
+			for _, name := range exported {
+				names[name] = true
+			}
+		}
+		return len(names) > 1
+	})
+}
+
+// hostsOfMesh lists the VirtualServices of sidecars by host and by the namespace that they are exported to.
+func (r *run) hostsOfMesh() map[string]map[string][]string {
+	if r.meshHosts != nil {
+		return r.meshHosts
+	}
 	all := map[string]map[string][]string{}
+	r.meshHosts = all
 	for _, o := range r.world.Of(istioNetworking, "VirtualService") {
 		spec, ok := specOf[*networking.VirtualService](o)
 		if !ok || len(spec.Gateways) > 0 && !slices.Contains(spec.Gateways, "mesh") {
@@ -111,19 +125,11 @@ func meet(a, b []string) bool {
 	return slices.Contains(a, "*") || slices.Contains(b, "*") || slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// sharedWorkload keeps one message of those that say the same of several Pods: the Pods of one Deployment have all the same Sidecars.
+// sharedWorkload keeps one message of those that say the same of several Pods, that of the first: the Pods of one Deployment have all the same Sidecars.
 func (r *run) sharedWorkload(c *claim) verdict {
-	return r.once(c, c.parameter(0))
-}
-
-// once keeps the first message of an object that has the given words in common with others.
-func (r *run) once(c *claim, what string) verdict {
-	key := c.code + " " + c.object.ID.String() + " " + what
-	if r.met[key] {
-		return verdict{}
-	}
-	r.met[key] = true
-	return c.kept()
+	v := c.kept()
+	v.group = c.parameter(0)
+	return v
 }
 
 // sharedPort judges that Gateways serve the same hosts on the same port. While it compares them, the analyzer adds the hosts of each to those of the
