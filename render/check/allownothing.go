@@ -16,7 +16,7 @@ var allowNothing = meshRule{
 	},
 	check: func(_ context.Context, v *view) {
 		root := v.rootNamespace()
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			if p.GetAction() != security.AuthorizationPolicy_ALLOW || len(p.GetRules()) > 0 || denialByName(p.object.ID.Name) {
 				continue
 			}
@@ -29,7 +29,7 @@ var allowNothing = meshRule{
 
 // letThrough says whether another policy allows something to the same workloads. One with the action CUSTOM does not: it can only refuse.
 func (v *view) letThrough(p policy, root string) bool {
-	for other := range v.policies() {
+	for _, other := range v.policies() {
 		if other.GetAction() == security.AuthorizationPolicy_ALLOW && len(other.GetRules()) > 0 && p.meets(other, root) {
 			return true
 		}
@@ -46,7 +46,7 @@ var denyBeatsAllow = meshRule{
 	},
 	check: func(_ context.Context, v *view) {
 		root := v.rootNamespace()
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			if p.GetAction() != security.AuthorizationPolicy_DENY {
 				continue
 			}
@@ -76,7 +76,7 @@ var denyBeatsAllow = meshRule{
 
 // overruled finds a policy that allows something, all of whose workloads are under the one that denies.
 func (v *view) overruled(deny policy, root string) (policy, bool) {
-	for other := range v.policies() {
+	for _, other := range v.policies() {
 		if other.GetAction() != security.AuthorizationPolicy_ALLOW || len(other.GetRules()) == 0 || deny.onGateway() || other.onGateway() {
 			continue
 		}

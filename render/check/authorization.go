@@ -1,7 +1,6 @@
 package check
 
 import (
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,17 +17,16 @@ type policy struct {
 }
 
 // policies are the AuthorizationPolicies that are enforced: one that is only tried out lets through and refuses nothing.
-func (v *view) policies() iter.Seq[policy] {
-	return func(yield func(policy) bool) {
+func (v *view) policies() []policy {
+	return once(&v.known().policies, func() []policy {
+		var all []policy
 		for o, spec := range specs[*security.AuthorizationPolicy](v, securityGroup, "AuthorizationPolicy") {
-			if dry, _ := strconv.ParseBool(o.GetAnnotations()["istio.io/dry-run"]); dry {
-				continue
-			}
-			if !yield(policy{o, spec}) {
-				return
+			if dry, _ := strconv.ParseBool(o.GetAnnotations()["istio.io/dry-run"]); !dry {
+				all = append(all, policy{o, spec})
 			}
 		}
-	}
+		return all
+	})
 }
 
 // selector of the workloads that a policy is for.

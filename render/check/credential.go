@@ -23,12 +23,11 @@ var credentialElsewhere = meshRule{
 		Mend:  "make the Secret in the namespace of the gateway's pods",
 	},
 	check: func(_ context.Context, v *view) {
-		workloads := v.workloads()
 		for o, gw := range specs[*networking.Gateway](v, networkingGroup, "Gateway") {
 			if len(gw.GetSelector()) == 0 {
 				continue // MOOR025
 			}
-			pods, asked := servedIn(workloads, gw.GetSelector())
+			pods, asked := servedIn(v.selectedBy(v.rootNamespace(), gw.GetSelector()))
 			if asked {
 				continue // Istio's analyzer has looked
 			}
@@ -56,12 +55,10 @@ var credentialElsewhere = meshRule{
 }
 
 // servedIn lists the namespaces of what a Gateway selects. Asked says that pods are among them.
-func servedIn(workloads []workload, selector map[string]string) (namespaces []string, asked bool) {
-	for _, w := range workloads {
-		if w.selected(selector) {
-			namespaces = append(namespaces, w.namespace)
-			asked = asked || w.object.ID.Kind == "Pod"
-		}
+func servedIn(selected []workload) (namespaces []string, asked bool) {
+	for _, w := range selected {
+		namespaces = append(namespaces, w.namespace)
+		asked = asked || w.object.ID.Kind == "Pod"
 	}
 	slices.Sort(namespaces)
 	return slices.Compact(namespaces), asked

@@ -83,13 +83,12 @@ var identityWithoutTLS = meshRule{
 		Mend:  "set the PeerAuthentication to PERMISSIVE or STRICT, or go by ipBlocks",
 	},
 	check: func(_ context.Context, v *view) {
-		m := &mutual{view: v, root: v.rootNamespace(), peers: peersOf(v.World, v.before), workloads: v.workloads()}
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			asked := identities(p.AuthorizationPolicy)
 			if len(asked) == 0 || p.onGateway() {
 				continue
 			}
-			w, peer, ok := m.plain(p)
+			w, peer, ok := v.plain(p)
 			if !ok {
 				continue
 			}
@@ -108,20 +107,20 @@ var identityWithoutTLS = meshRule{
 }
 
 // plain finds a workload of a policy that takes plain text alone, on all its ports.
-func (m *mutual) plain(p policy) (workload, peer, bool) {
-	for _, w := range m.workloads {
-		if !w.selected(p.selector()) || w.namespace != p.object.ID.Namespace && p.object.ID.Namespace != m.root || !m.proxied(w) || m.ownsInbound(w) {
+func (v *view) plain(p policy) (workload, peer, bool) {
+	for _, w := range v.selectedBy(p.object.ID.Namespace, p.selector()) {
+		if !v.proxied(w) || v.ownsInbound(w) {
 			continue
 		}
 		if strings.Contains(w.annotations["inject.istio.io/templates"], "gateway") {
 			continue // a gateway has the TLS that its servers say
 		}
-		merged, those := modeOf(w, m.peers, m.root)
+		merged, those := v.modeOf(w)
 		if merged.Mode != model.MTLSDisable || len(merged.PerPort) > 0 {
 			continue
 		}
-		who, _ := says(those, m.root, 0)
-		if who.object == nil || who.object.ID.Namespace != w.namespace && !m.Knows(securityGroup, "PeerAuthentication", w.namespace) {
+		who, _ := says(those, v.rootNamespace(), 0)
+		if who.object == nil || who.object.ID.Namespace != w.namespace && !v.Knows(securityGroup, "PeerAuthentication", w.namespace) {
 			continue
 		}
 		return w, who, true
@@ -153,7 +152,7 @@ var tokenNotDemanded = meshRule{
 
 // demandsTokens says whether a policy that may be for the same workloads goes by tokens, or leaves the decision to somebody else.
 func (v *view) demandsTokens(namespace, root string, selector map[string]string) bool {
-	for p := range v.policies() {
+	for _, p := range v.policies() {
 		ns := p.object.ID.Namespace
 		if ns != namespace && ns != root && namespace != root || !p.onGateway() && !mayOverlap(p.selector(), selector) {
 			continue

@@ -17,7 +17,7 @@ var tokenWithoutJWT = meshRule{
 	},
 	check: func(_ context.Context, v *view) {
 		root := v.rootNamespace()
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			field, notField := tokenFields(p.AuthorizationPolicy)
 			if field == "" && notField == "" || v.readsTokens(p, root) {
 				continue

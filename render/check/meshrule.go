@@ -21,6 +21,9 @@ type view struct {
 	// traffic is what the proxies are told, for the rules that ask.
 	traffic *traffic
 
+	// facts are shared by the rules that look at the same world.
+	facts *facts
+
 	rule     Rule
 	findings []Finding
 	gaps     []Gap
@@ -48,10 +51,10 @@ func meshRules() []meshRule {
 
 // runMeshRules looks at a world with every rule. A panic of one rule does not hide what the others find.
 func runMeshRules(ctx context.Context, after, before *world.World) (found []Finding, gaps []Gap) {
-	shared := &traffic{}
+	shared, known := &traffic{}, &facts{}
 	defer shared.close()
 	for _, r := range meshRules() {
-		v := &view{World: after, before: before, traffic: shared, rule: r.Rule}
+		v := &view{World: after, before: before, traffic: shared, facts: known, rule: r.Rule}
 		runMeshRule(ctx, r, v)
 		found = append(found, v.findings...)
 		gaps = append(gaps, v.gaps...)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 	"istio.io/istio/pilot/pkg/model"
@@ -24,10 +26,18 @@ var tlsAgainstPeers = meshRule{
 		Mend:  "leave tls out of the DestinationRule, so that Istio decides by itself",
 	},
 	check: func(_ context.Context, v *view) {
-		m := &mutual{view: v, root: v.rootNamespace(), peers: peersOf(v.World, v.before), workloads: v.workloads(), services: v.services()}
+		m := &mutual{view: v, governed: map[string]bool{}}
 		for o, rule := range specs[*networking.DestinationRule](v, networkingGroup, "DestinationRule") {
+			h := fullHost(rule.GetHost(), o.ID.Namespace)
+			m.governed[h] = true
+			if strings.HasPrefix(h, "*") {
+				m.wide = append(m.wide, h)
+			}
+		}
+		for o, rule := range specs[*networking.DestinationRule](v, networkingGroup, "DestinationRule") {
+			behind := m.behind(fullHost(rule.GetHost(), o.ID.Namespace))
 			for _, asked := range tlsOf(rule) {
-				m.compare(o, rule, asked)
+				m.compare(o, behind, asked)
 			}
 		}
 	},
@@ -36,10 +46,9 @@ var tlsAgainstPeers = meshRule{
 // mutual is what is looked at to find out who speaks what.
 type mutual struct {
 	*view
-	root      string
-	peers     []peer
-	workloads []workload
-	services  []service
+	// governed are the hosts of all DestinationRules, and wide those for many hosts.
+	governed map[string]bool
+	wide     []string
 }
 
 // askedTLS is a place in a DestinationRule where TLS can be asked for: the rule itself or a subset.
@@ -74,12 +83,9 @@ func (a askedTLS) on(port int32) (*networking.ClientTLSSettings, string) {
 }
 
 // compare what a rule asks for with what the workloads behind each Service take. One finding for each field is enough.
-func (m *mutual) compare(o *world.Object, rule *networking.DestinationRule, asked askedTLS) {
+func (m *mutual) compare(o *world.Object, behind []service, asked askedTLS) {
 	told := map[string]bool{}
-	for _, s := range m.services {
-		if !m.governs(o, rule, s) {
-			continue
-		}
+	for _, s := range behind {
 		for _, port := range s.Ports {
 			tls, field := asked.on(port.Port)
 			if tls == nil || told[field] || port.Protocol == corev1.ProtocolUDP || port.Protocol == corev1.ProtocolSCTP {
@@ -90,26 +96,26 @@ func (m *mutual) compare(o *world.Object, rule *networking.DestinationRule, aske
 	}
 }
 
-// governs says whether callers of a Service go by the rule. A rule for many hosts gives way to any that names the host more exactly.
-func (m *mutual) governs(o *world.Object, rule *networking.DestinationRule, s service) bool {
-	own := fullHost(rule.GetHost(), o.ID.Namespace)
-	if own == s.host {
-		return true
-	}
-	if !covers(own, s.host) {
-		return false
-	}
-	for other, r := range specs[*networking.DestinationRule](m.view, networkingGroup, "DestinationRule") {
-		h := fullHost(r.GetHost(), other.ID.Namespace)
-		if h != own && covers(h, s.host) && covers(own, h) {
-			return false
+// behind lists the Services whose callers go by a rule for the host. A rule for many hosts gives way to any that names the host more exactly.
+func (m *mutual) behind(h string) []service {
+	var all []service
+	for _, ns := range slices.Sorted(maps.Keys(m.services())) {
+		for _, s := range m.services()[ns] {
+			if s.host == h || strings.HasPrefix(h, "*") && covers(h, s.host) && !m.governed[s.host] && !m.narrower(h, s.host) {
+				all = append(all, s)
+			}
 		}
 	}
-	return true
+	return all
+}
+
+// narrower says whether a rule for fewer hosts than h is for the host.
+func (m *mutual) narrower(h, name string) bool {
+	return slices.ContainsFunc(m.wide, func(w string) bool { return w != h && covers(h, w) && covers(w, name) })
 }
 
 func (m *mutual) comparePort(o *world.Object, s service, port corev1.ServicePort, asked askedTLS, mode networking.ClientTLSSettings_TLSmode, field string) bool {
-	for _, w := range m.workloads {
+	for _, w := range m.workloads()[s.object.ID.Namespace] {
 		if !s.selects(w) || !w.selected(asked.labels) || !m.takesAll(w) {
 			continue
 		}
@@ -117,12 +123,12 @@ func (m *mutual) comparePort(o *world.Object, s service, port corev1.ServicePort
 		if target == 0 {
 			continue
 		}
-		merged, those := modeOf(w, m.peers, m.root)
+		merged, those := m.modeOf(w)
 		how := disagreement(mode, modeOn(merged, target))
 		if how == "" {
 			continue
 		}
-		p, place := says(those, m.root, target)
+		p, place := says(those, m.rootNamespace(), target)
 		if p.object == nil {
 			continue
 		}

@@ -26,29 +26,45 @@ func (p peer) selector() map[string]string {
 	return p.GetSelector().GetMatchLabels()
 }
 
-// peersOf are the PeerAuthentications of a world, the oldest first.
-func peersOf(w, before *world.World) []peer {
+// peers are the PeerAuthentications of a world by namespace, the oldest first.
+func (v *view) peers() map[string][]peer {
+	return once(&v.known().peers, func() map[string][]peer {
+		all := map[string][]peer{}
+		for o, spec := range specs[*security.PeerAuthentication](v, securityGroup, "PeerAuthentication") {
+			all[o.ID.Namespace] = append(all[o.ID.Namespace], peer{o, spec, v.born(o)})
+		}
+		for _, there := range all {
+			slices.SortStableFunc(there, func(a, b peer) int { return a.created.Compare(b.created) })
+		}
+		return all
+	})
+}
+
+// allPeers lists the PeerAuthentications of all namespaces.
+func (v *view) allPeers() []peer {
 	var all []peer
-	v := &view{World: w, before: before}
-	for o, spec := range specs[*security.PeerAuthentication](v, securityGroup, "PeerAuthentication") {
-		all = append(all, peer{o, spec, v.born(o)})
+	for _, ns := range slices.Sorted(maps.Keys(v.peers())) {
+		all = append(all, v.peers()[ns]...)
 	}
-	slices.SortStableFunc(all, func(a, b peer) int { return a.created.Compare(b.created) })
 	return all
 }
 
 // modeOf is how a workload takes connections, by Istio's own rules, and the policies that say so.
-func modeOf(w workload, peers []peer, root string) (authn.MergedPeerAuthentication, []peer) {
+func (v *view) modeOf(w workload) (authn.MergedPeerAuthentication, []peer) {
+	root := v.rootNamespace()
+	there := v.peers()[w.namespace]
+	if w.namespace != root {
+		there = slices.Concat(there, v.peers()[root])
+	}
 	var configs []*config.Config
 	var those []peer
-	for _, p := range peers {
-		ns := p.object.ID.Namespace
-		if ns != w.namespace && ns != root || !w.selected(p.selector()) {
+	for _, p := range there {
+		if !w.selected(p.selector()) {
 			continue
 		}
 		those = append(those, p)
 		configs = append(configs, &config.Config{
-			Meta: config.Meta{Name: p.object.ID.Name, Namespace: ns, CreationTimestamp: p.created},
+			Meta: config.Meta{Name: p.object.ID.Name, Namespace: p.object.ID.Namespace, CreationTimestamp: p.created},
 			Spec: p.PeerAuthentication,
 		})
 	}
@@ -100,10 +116,10 @@ var doublePeer = meshRule{
 	check: func(_ context.Context, v *view) {
 		first := map[string]peer{}
 		root := v.rootNamespace()
-		for _, p := range peersOf(v.World, v.before) {
+		for _, p := range v.allPeers() {
 			ns := p.object.ID.Namespace
 			if len(p.selector()) > 0 && ns == root {
-				continue // such a policy counts nowhere but in its namespace, and there for nobody
+				continue // MOOR042
 			}
 			scope := fmt.Sprint(ns, p.selector()) // a map is printed in the order of its keys
 			other, taken := first[scope]
@@ -134,20 +150,19 @@ var strictAtOnce = meshRule{
 		if v.before == nil {
 			return
 		}
-		was, is := peersOf(v.before, v.before), peersOf(v.World, v.before)
-		oldRoot, root := (&view{World: v.before}).rootNamespace(), v.rootNamespace()
+		was := &view{World: v.before}
 		told := map[string]bool{}
-		for _, w := range v.workloads() {
+		for _, w := range v.selectedBy(v.rootNamespace(), nil) {
 			if v.before.Find(w.object.ID) == nil || !v.proxied(w) {
 				continue
 			}
-			old, _ := modeOf(w, was, oldRoot)
-			now, those := modeOf(w, is, root)
+			old, _ := was.modeOf(w)
+			now, those := v.modeOf(w)
 			for _, port := range portsOf(old, now) {
 				if modeOn(old, port) != model.MTLSDisable || modeOn(now, port) != model.MTLSStrict {
 					continue
 				}
-				p, field := says(those, root, port)
+				p, field := says(those, v.rootNamespace(), port)
 				if p.object == nil || told[p.object.ID.String()+field] {
 					continue
 				}

@@ -20,18 +20,17 @@ var policyPorts = meshRule{
 		Mend:  "write the port that the container listens on",
 	},
 	check: func(_ context.Context, v *view) {
-		b := v.behind()
 		for o, spec := range specs[*security.PeerAuthentication](v, securityGroup, "PeerAuthentication") {
 			for _, port := range slices.Sorted(maps.Keys(spec.GetPortLevelMtls())) {
-				b.reportPort(o, spec.GetSelector().GetMatchLabels(), port, fmt.Sprintf("spec.portLevelMtls.%d", port))
+				v.reportPort(o, spec.GetSelector().GetMatchLabels(), port, fmt.Sprintf("spec.portLevelMtls.%d", port))
 			}
 		}
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			if p.onGateway() {
 				continue
 			}
 			for _, used := range portsNamed(p.AuthorizationPolicy) {
-				b.reportPort(p.object, p.selector(), used.port, used.field)
+				v.reportPort(p.object, p.selector(), used.port, used.field)
 			}
 		}
 	},
@@ -68,41 +67,23 @@ func portsNamed(spec *security.AuthorizationPolicy) []namedPort {
 	return all
 }
 
-// backends are the workloads of a world and the Services before them.
-type backends struct {
-	*view
-	workloads []workload
-	services  []service
-	root      string
-}
-
-func (v *view) behind() backends {
-	return backends{v, v.workloads(), v.services(), v.rootNamespace()}
-}
-
-// picked are the workloads that a policy is for, those of which the containers were read.
-func (b backends) picked(policy *world.Object, selector map[string]string) []workload {
-	var all []workload
-	for _, w := range b.workloads {
-		if len(w.containers) > 0 && w.selected(selector) && (w.namespace == policy.ID.Namespace || policy.ID.Namespace == b.root) {
-			all = append(all, w)
-		}
-	}
-	return all
+// listening are the workloads that a policy is for, those of which the containers were read.
+func (v *view) listening(policy *world.Object, selector map[string]string) []workload {
+	return slices.DeleteFunc(v.selectedBy(policy.ID.Namespace, selector), func(w workload) bool { return len(w.containers) == 0 })
 }
 
 // reportPort says that a port leads to another one, where none of the workloads listens on it as far as is known.
-func (b backends) reportPort(policy *world.Object, selector map[string]string, port uint32, field string) {
+func (v *view) reportPort(policy *world.Object, selector map[string]string, port uint32, field string) {
 	message := ""
-	picked := b.picked(policy, selector)
-	if len(picked) == 0 && !b.Knows(appsGroup, "Deployment", policy.ID.Namespace) {
-		b.unknown("the ports in "+policy.ID.String(), b.Why(appsGroup, "Deployment"))
+	picked := v.listening(policy, selector)
+	if len(picked) == 0 && !v.Knows(appsGroup, "Deployment", policy.ID.Namespace) {
+		v.unknown("the ports in "+policy.ID.String(), v.Why(appsGroup, "Deployment"))
 	}
 	for _, w := range picked {
 		if w.has(port) {
 			return
 		}
-		for _, s := range b.services {
+		for _, s := range v.services()[w.namespace] {
 			if !s.selects(w) {
 				continue
 			}
@@ -118,6 +99,6 @@ func (b backends) reportPort(policy *world.Object, selector map[string]string, p
 		}
 	}
 	if message != "" {
-		b.report(policy, problem{Field: field, Message: message})
+		v.report(policy, problem{Field: field, Message: message})
 	}
 }

@@ -22,14 +22,13 @@ var httpOnTCP = meshRule{
 		Mend:  "name the Service's port http-… or give it an appProtocol if it carries HTTP; otherwise write a rule of its own for the port, with principals, namespaces or ipBlocks",
 	},
 	check: func(_ context.Context, v *view) {
-		b := v.behind()
-		for p := range v.policies() {
+		for _, p := range v.policies() {
 			if p.onGateway() || p.GetAction() != security.AuthorizationPolicy_ALLOW && p.GetAction() != security.AuthorizationPolicy_DENY {
 				continue
 			}
 			for i, r := range p.GetRules() {
 				if what, ok := httpOnly(p.object, r); ok {
-					b.reportTCP(p, i, r, what)
+					v.reportTCP(p, i, r, what)
 				}
 			}
 		}
@@ -49,13 +48,13 @@ func httpOnly(o *world.Object, r *security.Rule) (what string, only bool) {
 }
 
 // reportTCP says what a rule does on a port that is TCP by the name of a Service's port, where the rule names the port or the workload has no others.
-func (b backends) reportTCP(p policy, i int, r *security.Rule, what string) {
+func (v *view) reportTCP(p policy, i int, r *security.Rule, what string) {
 	named := portsNamed(&security.AuthorizationPolicy{Rules: []*security.Rule{r}})
 	if len(named) == 0 && len(p.selector()) == 0 {
 		return // it is for whatever speaks HTTP
 	}
-	for _, w := range b.picked(p.object, p.selector()) {
-		tcp, others := b.tcpPorts(w)
+	for _, w := range v.listening(p.object, p.selector()) {
+		tcp, others := v.tcpPorts(w)
 		for _, t := range tcp {
 			if !slices.ContainsFunc(named, func(n namedPort) bool { return n.port == t.port }) && (others || len(named) > 0) {
 				continue
@@ -64,7 +63,7 @@ func (b backends) reportTCP(p policy, i int, r *security.Rule, what string) {
 			if p.GetAction() == security.AuthorizationPolicy_DENY {
 				effect = "leaves that part out, and denies more than it says"
 			}
-			b.report(p.object, problem{
+			v.report(p.object, problem{
 				Field:   index("spec.rules", i),
 				Message: fmt.Sprintf("port %d of %s carries no HTTP by the port %s of %s, and %s: the rule %s", t.port, w.object.ID, t.name, t.service, what, effect),
 			})
@@ -80,9 +79,9 @@ type tcpPort struct {
 }
 
 // tcpPorts lists them. Others says whether the workload has ports that carry HTTP, or that Istio finds out about by looking at what is sent.
-func (b backends) tcpPorts(w workload) (tcp []tcpPort, others bool) {
+func (v *view) tcpPorts(w workload) (tcp []tcpPort, others bool) {
 	other := map[uint32]bool{}
-	for _, s := range b.services {
+	for _, s := range v.services()[w.namespace] {
 		if !s.selects(w) {
 			continue
 		}

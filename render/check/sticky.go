@@ -17,9 +17,13 @@ var stickyWeights = meshRule{
 		Mend:  "choose the version by a header or a cookie with a match, and keep consistentHash for the endpoints of each",
 	},
 	check: func(_ context.Context, v *view) {
+		sticky := v.stickyRules()
+		if len(sticky) == 0 {
+			return
+		}
 		for o, vs := range specs[*networking.VirtualService](v, networkingGroup, "VirtualService") {
 			for i, route := range vs.GetHttp() {
-				if rule := v.torn(o, route); rule != nil {
+				if rule := torn(sticky, o, route); rule != nil {
 					p := problem{
 						Field:   fmt.Sprintf("spec.http[%d].route", i),
 						Message: fmt.Sprintf("the weights decide for each request anew, so %s cannot keep a client with one endpoint by consistentHash", rule.ID),
@@ -37,39 +41,46 @@ var stickyWeights = meshRule{
 }
 
 // torn gives the DestinationRule that wants stickiness for destinations among which a route divides by weights.
-func (v *view) torn(vs *world.Object, route *networking.HTTPRoute) *world.Object {
-	var sticky *world.Object
+func torn(sticky map[string]*world.Object, vs *world.Object, route *networking.HTTPRoute) (rule *world.Object) {
 	shares := 0
 	for _, to := range route.GetRoute() {
 		if to.GetWeight() == 0 {
 			continue
 		}
 		shares++
-		if rule := v.stickyRule(fullHost(to.GetDestination().GetHost(), vs.ID.Namespace), to.GetDestination().GetSubset(), vs.ID.Namespace); rule != nil {
-			sticky = rule
+		if o := sticky[stickyKey(vs.ID.Namespace, to.GetDestination().GetHost(), to.GetDestination().GetSubset())]; o != nil {
+			rule = o
 		}
 	}
 	if shares < 2 {
 		return nil
 	}
-	return sticky
+	return rule
 }
 
-// stickyRule gives the DestinationRule with consistentHash for a destination. One that callers in the VirtualService's namespace do not go by is left out.
-func (v *view) stickyRule(host, subset, namespace string) *world.Object {
+// stickyKey is a destination as callers of a namespace see it.
+func stickyKey(namespace, host, subset string) string {
+	return namespace + "/" + fullHost(host, namespace) + "/" + subset
+}
+
+// stickyRules lists the DestinationRules with consistentHash by destination. Those are left out that callers in the namespace of a VirtualService may not go
+// by, since it is not theirs.
+func (v *view) stickyRules() map[string]*world.Object {
+	all := map[string]*world.Object{}
 	for o, rule := range specs[*networking.DestinationRule](v, networkingGroup, "DestinationRule") {
-		if fullHost(rule.GetHost(), o.ID.Namespace) != host || o.ID.Namespace != namespace {
-			continue
+		whole := rule.GetTrafficPolicy().GetLoadBalancer()
+		if whole.GetConsistentHash() != nil {
+			all[stickyKey(o.ID.Namespace, rule.GetHost(), "")] = o
 		}
-		balancer := rule.GetTrafficPolicy().GetLoadBalancer()
 		for _, s := range rule.GetSubsets() {
-			if s.GetName() == subset && s.GetTrafficPolicy().GetLoadBalancer() != nil {
-				balancer = s.GetTrafficPolicy().GetLoadBalancer()
+			own := s.GetTrafficPolicy().GetLoadBalancer()
+			if own == nil {
+				own = whole
+			}
+			if own.GetConsistentHash() != nil {
+				all[stickyKey(o.ID.Namespace, rule.GetHost(), s.GetName())] = o
 			}
 		}
-		if balancer.GetConsistentHash() != nil {
-			return o
-		}
 	}
-	return nil
+	return all
 }

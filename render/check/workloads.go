@@ -25,11 +25,32 @@ type workload struct {
 	hostNetwork bool
 }
 
-// workloads are the pods of a world and what makes pods.
-func (v *view) workloads() []workload {
+// workloads are the pods of a world and what makes pods, by namespace.
+func (v *view) workloads() map[string][]workload {
+	return once(&v.known().workloads, v.findWorkloads)
+}
+
+// selectedBy lists the workloads that a policy of a namespace is for.
+func (v *view) selectedBy(namespace string, selector map[string]string) []workload {
+	namespaces := []string{namespace}
+	if namespace == v.rootNamespace() {
+		namespaces = slices.Sorted(maps.Keys(v.workloads()))
+	}
 	var all []workload
+	for _, ns := range namespaces {
+		for _, w := range v.workloads()[ns] {
+			if w.selected(selector) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+func (v *view) findWorkloads() map[string][]workload {
+	all := map[string][]workload{}
 	add := func(o *world.Object, template *corev1.PodTemplateSpec) {
-		all = append(all, workload{
+		all[o.ID.Namespace] = append(all[o.ID.Namespace], workload{
 			object: o, namespace: o.ID.Namespace, labels: template.Labels, annotations: template.Annotations,
 			containers: template.Spec.Containers, hostNetwork: template.Spec.HostNetwork,
 		})
@@ -48,7 +69,7 @@ func (v *view) workloads() []workload {
 		if spec, ok := specOf[*corev1.PodSpec](o); ok {
 			w.containers, w.hostNetwork = spec.Containers, spec.HostNetwork
 		}
-		all = append(all, w)
+		all[w.namespace] = append(all[w.namespace], w)
 	}
 	return all
 }
@@ -113,15 +134,17 @@ type service struct {
 	*corev1.ServiceSpec
 }
 
-// services of a world that select pods.
-func (v *view) services() []service {
-	var all []service
-	for o, spec := range specs[*corev1.ServiceSpec](v, "", "Service") {
-		if len(spec.Selector) > 0 && spec.Type != corev1.ServiceTypeExternalName {
-			all = append(all, service{o, o.ID.Name + "." + o.ID.Namespace + ".svc.cluster.local", spec})
+// services of a world that select pods, by namespace.
+func (v *view) services() map[string][]service {
+	return once(&v.known().services, func() map[string][]service {
+		all := map[string][]service{}
+		for o, spec := range specs[*corev1.ServiceSpec](v, "", "Service") {
+			if ns := o.ID.Namespace; len(spec.Selector) > 0 && spec.Type != corev1.ServiceTypeExternalName {
+				all[ns] = append(all[ns], service{o, o.ID.Name + "." + ns + ".svc.cluster.local", spec})
+			}
 		}
-	}
-	return all
+		return all
+	})
 }
 
 // selects says whether the workload is behind the Service.
@@ -144,8 +167,10 @@ func covers(pattern, name string) bool {
 
 // rootNamespace is where policies are for the whole mesh.
 func (v *view) rootNamespace() string {
-	_, root := v.MeshConfig()
-	return root
+	return once(&v.known().root, func() string {
+		_, root := v.MeshConfig()
+		return root
+	})
 }
 
 // mayOverlap says whether a workload may have the labels of both selectors. Without labels a selector picks everything.
@@ -160,10 +185,14 @@ func mayOverlap(a, b map[string]string) bool {
 
 // ownsInbound says whether a Sidecar writes the listeners of a workload by hand.
 func (v *view) ownsInbound(w workload) bool {
-	for o, s := range specs[*networking.Sidecar](v, networkingGroup, "Sidecar") {
-		if o.ID.Namespace == w.namespace && len(s.GetIngress()) > 0 && w.selected(s.GetWorkloadSelector().GetLabels()) {
-			return true
+	byHand := once(&v.known().byHand, func() map[string][]*networking.Sidecar {
+		all := map[string][]*networking.Sidecar{}
+		for o, s := range specs[*networking.Sidecar](v, networkingGroup, "Sidecar") {
+			if len(s.GetIngress()) > 0 {
+				all[o.ID.Namespace] = append(all[o.ID.Namespace], s)
+			}
 		}
-	}
-	return false
+		return all
+	})
+	return slices.ContainsFunc(byHand[w.namespace], func(s *networking.Sidecar) bool { return w.selected(s.GetWorkloadSelector().GetLabels()) })
 }
