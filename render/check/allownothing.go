@@ -28,7 +28,7 @@ var allowNothing = meshRule{
 }
 
 // letThrough says whether another policy allows something to the same workloads. One with the action CUSTOM does not: it can only refuse.
-func (v *view) letThrough(p policy, root string) bool {
+func (v *view) letThrough(p authorization, root string) bool {
 	for _, other := range v.policies() {
 		if other.GetAction() == security.AuthorizationPolicy_ALLOW && len(other.GetRules()) > 0 && p.meets(other, root) {
 			return true
@@ -75,7 +75,7 @@ var denyBeatsAllow = meshRule{
 }
 
 // overruled finds a policy that allows something, all of whose workloads are under the one that denies.
-func (v *view) overruled(deny policy, root string) (policy, bool) {
+func (v *view) overruled(deny authorization, root string) (authorization, bool) {
 	for _, other := range v.policies() {
 		if other.GetAction() != security.AuthorizationPolicy_ALLOW || len(other.GetRules()) == 0 || deny.onGateway() || other.onGateway() {
 			continue
@@ -85,5 +85,5 @@ func (v *view) overruled(deny policy, root string) (policy, bool) {
 			return other, true
 		}
 	}
-	return policy{}, false
+	return authorization{}, false
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// policy is an AuthorizationPolicy that is enforced.
-type policy struct {
+// authorization is an AuthorizationPolicy that is enforced.
+type authorization struct {
 	object *world.Object
 	*security.AuthorizationPolicy
 }
 
 // policies are the AuthorizationPolicies that are enforced: one that is only tried out lets through and refuses nothing.
-func (v *view) policies() []policy {
-	return once(&v.known().policies, func() []policy {
-		var all []policy
+func (v *view) policies() []authorization {
+	return once(&v.known().policies, func() []authorization {
+		var all []authorization
 		for o, spec := range specs[*security.AuthorizationPolicy](v, securityGroup, "AuthorizationPolicy") {
 			if dry, _ := strconv.ParseBool(o.GetAnnotations()["istio.io/dry-run"]); !dry {
-				all = append(all, policy{o, spec})
+				all = append(all, authorization{o, spec})
 			}
 		}
 		return all
@@ -30,17 +30,17 @@ func (v *view) policies() []policy {
 }
 
 // selector of the workloads that a policy is for.
-func (p policy) selector() map[string]string {
+func (p authorization) selector() map[string]string {
 	return p.GetSelector().GetMatchLabels()
 }
 
 // onGateway says that a policy is for gateways and waypoints, by their name.
-func (p policy) onGateway() bool {
+func (p authorization) onGateway() bool {
 	return p.GetTargetRef() != nil || len(p.GetTargetRefs()) > 0
 }
 
 // meets says whether two policies may be for the same workload.
-func (p policy) meets(other policy, root string) bool {
+func (p authorization) meets(other authorization, root string) bool {
 	if p.onGateway() != other.onGateway() {
 		return false
 	}

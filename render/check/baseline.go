@@ -22,12 +22,13 @@ func faultOf(f Finding) fault {
 var indexes = regexp.MustCompile(`\[[0-9]+\]`)
 
 // markKnown marks the findings that the living mesh has already, each as often as it has it: a second fault of the same words is a new one.
-func (c *Checker) markKnown(ctx context.Context, report *Report, set *render.Set, before *world.World) error {
+func (c *Checker) markKnown(ctx context.Context, report *Report, q Request, before *world.World) error {
 	have, _, err := c.checkWorld(ctx, before, nil)
 	if err != nil {
 		return err
 	}
-	for _, o := range set.Objects {
+	have = append(have, q.house().living(ctx, q.Set, before)...)
+	for _, o := range q.Set.Objects {
 		if lives := before.Find(o.ID()); lives != nil && !lives.MetadataOnly {
 			have = append(have, c.checkObject(living(lives.Unstructured))...)
 		}

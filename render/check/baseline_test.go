@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -173,4 +172,3 @@ func TestTheSecondCheckSaysTheSame(t *testing.T) {
 		t.Errorf("after the object moved:\n%s", moved)
 	}
 }
-

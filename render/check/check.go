@@ -79,8 +79,13 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 		}
 	}
 	report.Gaps = gaps
+	violations, err := q.house().checkSet(ctx, q.Set, before)
+	if err != nil {
+		return nil, fmt.Errorf("check objects by the policies: %w", err)
+	}
+	report.Findings = append(report.Findings, violations...)
 	if before != nil {
-		if err := c.markKnown(ctx, report, q.Set, before); err != nil {
+		if err := c.markKnown(ctx, report, q, before); err != nil {
 			return nil, fmt.Errorf("check what lives in the cluster: %w", err)
 		}
 	}

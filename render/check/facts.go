@@ -11,7 +11,7 @@ type facts struct {
 	services  *map[string][]service
 	byHand    *map[string][]*networking.Sidecar
 	peers     *map[string][]peer
-	policies  *[]policy
+	policies  *[]authorization
 }
 
 func (v *view) known() *facts {

@@ -107,7 +107,7 @@ var identityWithoutTLS = meshRule{
 }
 
 // plain finds a workload of a policy that takes plain text alone, on all its ports.
-func (v *view) plain(p policy) (workload, peer, bool) {
+func (v *view) plain(p authorization) (workload, peer, bool) {
 	for _, w := range v.selectedBy(p.object.ID.Namespace, p.selector()) {
 		if !v.proxied(w) || v.ownsInbound(w) {
 			continue

@@ -62,7 +62,7 @@ func tokenFields(spec *security.AuthorizationPolicy) (field, notField string) {
 }
 
 // readsTokens says whether the workloads of a policy may read tokens, by a RequestAuthentication or by a filter that somebody wrote by hand.
-func (v *view) readsTokens(p policy, root string) bool {
+func (v *view) readsTokens(p authorization, root string) bool {
 	for o, ra := range specs[*security.RequestAuthentication](v, securityGroup, "RequestAuthentication") {
 		ns := o.ID.Namespace
 		if ns != p.object.ID.Namespace && ns != root && p.object.ID.Namespace != root {

@@ -48,7 +48,7 @@ func httpOnly(o *world.Object, r *security.Rule) (what string, only bool) {
 }
 
 // reportTCP says what a rule does on a port that is TCP by the name of a Service's port, where the rule names the port or the workload has no others.
-func (v *view) reportTCP(p policy, i int, r *security.Rule, what string) {
+func (v *view) reportTCP(p authorization, i int, r *security.Rule, what string) {
 	named := portsNamed(&security.AuthorizationPolicy{Rules: []*security.Rule{r}})
 	if len(named) == 0 && len(p.selector()) == 0 {
 		return // it is for whatever speaks HTTP

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/policy"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
@@ -17,6 +18,10 @@ type Request struct {
 	Ignore []string
 	// Suppress are findings that are known and accepted.
 	Suppress []Suppression
+	// Policies of the house are asked about each object. Mooring is what they see of the Mooring that the set belongs to: name, namespace,
+	// path, revision, branch, url, labels and annotations; nil where there is none.
+	Policies []*policy.Policy
+	Mooring  map[string]any
 }
 
 // Suppression accepts the findings of one code about some objects.
@@ -56,4 +61,8 @@ func (r Request) suppress(f Finding) *Suppressed {
 		return &Suppressed{By: "check.suppress"}
 	}
 	return nil
+}
+
+func (r Request) house() house {
+	return house{policies: r.Policies, mooring: r.Mooring}
 }

@@ -60,6 +60,7 @@ func rules() []rule {
 		invalidAnnotation,
 		invalidRevision,
 		renderWarning,
+		misplacedPolicy,
 		refused,
 		istioError,
 		istioWarning,

@@ -156,8 +156,10 @@ func (r *run) unasked() {
 			}
 		})
 		for _, gk := range [][2]string{
-			{"security.istio.io", "AuthorizationPolicy"}, {"security.istio.io", "RequestAuthentication"},
-			{"telemetry.istio.io", "Telemetry"}, {"extensions.istio.io", "WasmPlugin"},
+			{"security.istio.io", "AuthorizationPolicy"},
+			{"security.istio.io", "RequestAuthentication"},
+			{"telemetry.istio.io", "Telemetry"},
+			{"extensions.istio.io", "WasmPlugin"},
 		} {
 			r.eachOwn(gk[0], gk[1], func(o *world.Object) {
 				if len(textsAt(o, "spec", "selector", "matchLabels")) > 0 {
