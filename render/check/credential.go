@@ -27,10 +27,10 @@ var credentialElsewhere = meshRule{
 			if len(gw.GetSelector()) == 0 {
 				continue // MOOR025
 			}
-			pods, asked := servedIn(v.selectedBy(v.rootNamespace(), gw.GetSelector()))
-			if asked {
+			if slices.ContainsFunc(v.Of("", "Pod"), func(o *world.Object) bool { return labels.Instance(gw.GetSelector()).SubsetOf(o.GetLabels()) }) {
 				continue // Istio's analyzer has looked
 			}
+			pods := servedIn(v.selectedBy(v.rootNamespace(), gw.GetSelector()))
 			for i, s := range gw.GetServers() {
 				name := s.GetTls().GetCredentialName()
 				if name == "" || strings.Contains(name, "://") {
@@ -54,14 +54,13 @@ var credentialElsewhere = meshRule{
 	},
 }
 
-// servedIn lists the namespaces of what a Gateway selects. Asked says that pods are among them.
-func servedIn(selected []workload) (namespaces []string, asked bool) {
+// servedIn lists the namespaces of what a Gateway selects.
+func servedIn(selected []workload) (namespaces []string) {
 	for _, w := range selected {
 		namespaces = append(namespaces, w.namespace)
-		asked = asked || w.object.ID.Kind == "Pod"
 	}
 	slices.Sort(namespaces)
-	return slices.Compact(namespaces), asked
+	return slices.Compact(namespaces)
 }
 
 // maker is a Secret, or what makes one.

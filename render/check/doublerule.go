@@ -99,14 +99,11 @@ func (v *view) reportLost(older, younger destinationRule) {
 
 // born is when an object was made. What does not live yet is younger than all that does; the set does not say when its objects were made.
 func (v *view) born(o *world.Object) time.Time {
-	created := o.GetCreationTimestamp().Time
-	if v.before != nil {
-		if lives := v.before.Find(o.ID); lives != nil {
-			created = lives.GetCreationTimestamp().Time
-		}
+	if v.before == nil {
+		return o.GetCreationTimestamp().Time
 	}
-	if created.IsZero() {
-		return time.Unix(1<<40, 0)
+	if lives := v.before.Find(o.ID); lives != nil {
+		return lives.GetCreationTimestamp().Time
 	}
-	return created
+	return time.Unix(1<<40, 0)
 }

@@ -10,6 +10,7 @@ import (
 	"istio.io/istio/pkg/config/labels"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -23,6 +24,8 @@ type workload struct {
 	// containers is empty when they were not read.
 	containers  []corev1.Container
 	hostNetwork bool
+	// owns are the labels by which what makes pods knows its own; empty for a pod.
+	owns map[string]string
 }
 
 // workloads are the pods of a world and what makes pods, by namespace.
@@ -49,22 +52,27 @@ func (v *view) selectedBy(namespace string, selector map[string]string) []worklo
 
 func (v *view) findWorkloads() map[string][]workload {
 	all := map[string][]workload{}
-	add := func(o *world.Object, template *corev1.PodTemplateSpec) {
+	add := func(o *world.Object, template *corev1.PodTemplateSpec, owns *metav1.LabelSelector) {
 		all[o.ID.Namespace] = append(all[o.ID.Namespace], workload{
 			object: o, namespace: o.ID.Namespace, labels: template.Labels, annotations: template.Annotations,
 			containers: template.Spec.Containers, hostNetwork: template.Spec.HostNetwork,
+			owns: ownLabels(owns, template.Labels),
 		})
 	}
 	for o, d := range specs[*appsv1.DeploymentSpec](v, appsGroup, "Deployment") {
-		add(o, &d.Template)
+		add(o, &d.Template, d.Selector)
 	}
 	for o, d := range specs[*appsv1.StatefulSetSpec](v, appsGroup, "StatefulSet") {
-		add(o, &d.Template)
+		add(o, &d.Template, d.Selector)
 	}
 	for o, d := range specs[*appsv1.DaemonSetSpec](v, appsGroup, "DaemonSet") {
-		add(o, &d.Template)
+		add(o, &d.Template, d.Selector)
 	}
 	for _, o := range v.Of("", "Pod") {
+		made := func(w workload) bool { return len(w.owns) > 0 && labels.Instance(w.owns).SubsetOf(o.GetLabels()) }
+		if slices.ContainsFunc(all[o.ID.Namespace], made) {
+			continue // its template says what it will be once the commit is rolled out
+		}
 		w := workload{object: o, namespace: o.ID.Namespace, labels: o.GetLabels(), annotations: o.GetAnnotations()}
 		if spec, ok := specOf[*corev1.PodSpec](o); ok {
 			w.containers, w.hostNetwork = spec.Containers, spec.HostNetwork
@@ -72,6 +80,14 @@ func (v *view) findWorkloads() map[string][]workload {
 		all[w.namespace] = append(all[w.namespace], w)
 	}
 	return all
+}
+
+// ownLabels are the labels that a Deployment and the like select their pods by.
+func ownLabels(selector *metav1.LabelSelector, template map[string]string) map[string]string {
+	if selector == nil || len(selector.MatchLabels) == 0 {
+		return template
+	}
+	return selector.MatchLabels
 }
 
 // selected says whether labels pick the workload. No labels pick every one.
