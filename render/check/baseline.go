@@ -23,7 +23,7 @@ var indexes = regexp.MustCompile(`\[[0-9]+\]`)
 
 // markKnown marks the findings that the living mesh has already, each as often as it has it: a second fault of the same words is a new one.
 func (c *Checker) markKnown(ctx context.Context, report *Report, q Request, before *world.World) error {
-	have, _, err := c.checkWorld(ctx, before, nil)
+	have, _, err := c.checkWorld(ctx, before, nil, q.Set)
 	if err != nil {
 		return err
 	}

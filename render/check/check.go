@@ -69,7 +69,7 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 	}
 	report.Findings = append(report.Findings, single...)
 	after, before := c.converter.After(q.Set, q.Cluster), c.converter.Before(q.Cluster)
-	found, gaps, err := c.checkWorld(ctx, after, before)
+	found, gaps, err := c.checkWorld(ctx, after, before, q.Set)
 	if err != nil {
 		return nil, fmt.Errorf("check objects: %w", err)
 	}
@@ -96,14 +96,14 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 }
 
 // checkWorld asks all that looks at more than one object. The before is nil while the living mesh itself is looked at.
-func (c *Checker) checkWorld(ctx context.Context, w, before *world.World) (found []Finding, gaps []Gap, err error) {
+func (c *Checker) checkWorld(ctx context.Context, w, before *world.World, set *render.Set) (found []Finding, gaps []Gap, err error) {
 	c.library.Lock()
 	defer c.library.Unlock()
 	found, gaps, err = analyze(ctx, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	more, unknown := runMeshRules(ctx, w, before)
+	more, unknown := runMeshRules(ctx, w, before, set)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, context.Cause(ctx)
 	}

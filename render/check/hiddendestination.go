@@ -16,7 +16,7 @@ var hiddenDestination = meshRule{
 		Mend:  "export the destination to the callers, or the route to fewer of them",
 	},
 	check: func(ctx context.Context, v *view) {
-		t := v.proxies(ctx)
+		t := v.proxies(ctx, false)
 		if t == nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
@@ -50,8 +51,8 @@ func meshRules() []meshRule {
 }
 
 // runMeshRules looks at a world with every rule. A panic of one rule does not hide what the others find.
-func runMeshRules(ctx context.Context, after, before *world.World) (found []Finding, gaps []Gap) {
-	shared, known := &traffic{}, &facts{}
+func runMeshRules(ctx context.Context, after, before *world.World, set *render.Set) (found []Finding, gaps []Gap) {
+	shared, known := &traffic{set: set}, &facts{}
 	defer shared.close()
 	for _, r := range meshRules() {
 		v := &view{World: after, before: before, traffic: shared, facts: known, rule: r.Rule}

@@ -5,7 +5,9 @@ func proxyRules() []meshRule {
 	return []meshRule{
 		routeToNothing,
 		shadowedRoute,
+		hiddenByExport,
 		hiddenDestination,
 		sharedHost,
+		unreachedRoute,
 	}
 }

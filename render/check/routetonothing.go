@@ -21,7 +21,7 @@ var routeToNothing = meshRule{
 		Mend:  "let the destination name what the proxies know",
 	},
 	check: func(ctx context.Context, v *view) {
-		t := v.proxies(ctx)
+		t := v.proxies(ctx, false)
 		if t == nil {
 			return
 		}

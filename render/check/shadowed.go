@@ -24,7 +24,7 @@ var shadowedRoute = meshRule{
 		Mend:  "move it before the other, narrow the other, or remove it",
 	},
 	check: func(ctx context.Context, v *view) {
-		t := v.proxies(ctx)
+		t := v.proxies(ctx, true)
 		if t == nil {
 			return
 		}

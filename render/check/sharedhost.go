@@ -19,7 +19,7 @@ var sharedHost = meshRule{
 		Mend:  "put the routes of the host into one VirtualService that delegates to others, or let their matches exclude each other",
 	},
 	check: func(ctx context.Context, v *view) {
-		t := v.proxies(ctx)
+		t := v.proxies(ctx, false)
 		if t == nil {
 			return
 		}

@@ -7,23 +7,28 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/proxy"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// trafficDeadline bounds how long all proxies of a mesh may be asked. A mesh of 15,000 objects takes a few seconds.
-const trafficDeadline = 30 * time.Second
+// trafficDeadline bounds how long the proxies of a mesh may be asked. One of a mesh of 15,000 objects takes about a second.
+const trafficDeadline = 15 * time.Second
 
 // traffic is what the proxies of a world are told. It is found out when the first rule asks, and for all rules once.
 type traffic struct {
+	set     *render.Set
 	mesh    *proxy.Mesh
 	configs []*proxy.Config
-	err     error
-	asked   bool
+	// missed are the proxies for which there was no time, late says so, and err that nothing could be asked.
+	missed    []proxy.Proxy
+	late, err error
+	asked     bool
 }
 
-// traffic asks all proxies. It says nil where that took too long, and reports the gap.
-func (v *view) proxies(ctx context.Context) *traffic {
+// proxies are asked, all whom the set may concern. Where that took too long, the gap is reported: nil when nothing is known, and what is known where whole
+// is false. Who says that no proxy has something wants the whole.
+func (v *view) proxies(ctx context.Context, whole bool) *traffic {
 	t := v.traffic
 	if !t.asked {
 		t.asked = true
@@ -31,6 +36,13 @@ func (v *view) proxies(ctx context.Context) *traffic {
 	}
 	if t.err != nil {
 		v.unknown("the routes of the proxies", t.err.Error())
+		return nil
+	}
+	if len(t.missed) == 0 {
+		return t
+	}
+	v.unknown(fmt.Sprintf("the routes of %d proxies, the first of which are %s", len(t.missed), t.missed[0]), t.late.Error())
+	if whole {
 		return nil
 	}
 	return t
@@ -51,10 +63,15 @@ func (t *traffic) ask(ctx context.Context, w, before *world.World) (err error) {
 	if t.mesh, err = proxy.New(ctx, w, proxy.Options{Before: before, MeshConfig: config}); err != nil {
 		return err
 	}
+	focus := focusOn(t.set, w)
 	for _, p := range t.mesh.Proxies() {
+		if !focus.concerns(p) {
+			continue
+		}
 		c, err := t.mesh.Ask(ctx, p)
 		if err != nil {
-			return err
+			t.missed, t.late = append(t.missed, p), err
+			continue
 		}
 		t.configs = append(t.configs, c)
 	}

@@ -58,3 +58,22 @@ spec:
 	}
 	return b.String()
 }
+
+// BenchmarkProxy asks one sidecar of a mesh of 15,000 objects.
+func BenchmarkProxy(b *testing.B) {
+	w := worldOf(b, many(5000))
+	m, err := proxy.New(b.Context(), w, proxy.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Close()
+	p := m.Proxies()[0]
+	i := 0
+	for b.Loop() {
+		i++
+		p.Labels = map[string]string{"run": fmt.Sprint(i)}
+		if _, err := m.Ask(b.Context(), p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

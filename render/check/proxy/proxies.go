@@ -28,6 +28,8 @@ type Proxy struct {
 	Gateway bool
 	// Assumed says that nobody knows in which namespace the gateway runs: Istio's own was taken.
 	Assumed bool
+	// Special says that the sidecars of the namespace, or of that workload, are told something of their own.
+	Special bool
 	// Alike are the namespaces, sorted, whose sidecars are told the same.
 	Alike []string
 }
@@ -210,11 +212,11 @@ func (s *survey) sidecars() []Proxy {
 	all = append(all, common)
 	for _, namespace := range slices.Sorted(maps.Keys(s.special)) {
 		if namespace != constants.IstioSystemNamespace {
-			all = append(all, Proxy{Namespace: namespace, Alike: []string{namespace}})
+			all = append(all, Proxy{Namespace: namespace, Special: true, Alike: []string{namespace}})
 		}
 	}
 	for _, p := range s.workloads {
-		p.Alike = []string{p.Namespace}
+		p.Alike, p.Special = []string{p.Namespace}, true
 		all = append(all, p)
 	}
 	return all

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"slices"
 
 	"istio.io/istio/pilot/pkg/model"
@@ -99,4 +100,14 @@ func (c *Config) Sidecar() (namespace, object string) {
 		}
 	}
 	return namespace, object
+}
+
+// Gateways are the Gateway objects that select the proxy, as namespace/name.
+func (c *Config) Gateways() []string {
+	if c.node.MergedGateway == nil {
+		return nil
+	}
+	names := slices.Collect(maps.Values(c.node.MergedGateway.GatewayNameForServer))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
