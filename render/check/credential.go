@@ -37,6 +37,9 @@ var credentialElsewhere = meshRule{
 					continue
 				}
 				field := fmt.Sprintf("spec.servers[%d].tls.credentialName", i)
+				if len(pods) == 0 && v.Live() {
+					continue // IST0101 says that nothing is selected
+				}
 				if len(pods) == 0 {
 					v.unknown(fmt.Sprintf("%s of %s", field, o.ID), "the pods that "+labels.Instance(gw.GetSelector()).String()+" selects are not known")
 					continue
