@@ -122,7 +122,7 @@ func quietValidators() {
 func (c *Checker) checkSingly(ctx context.Context, set *render.Set) ([]Finding, error) {
 	const share = 64 // objects that one worker takes at a time
 	found := make([][]Finding, (len(set.Objects)+share-1)/share)
-	group, ctx := errgroup.WithContext(ctx)
+	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	i := 0
 	for objects := range slices.Chunk(set.Objects, share) {
@@ -130,8 +130,8 @@ func (c *Checker) checkSingly(ctx context.Context, set *render.Set) ([]Finding, 
 		i++
 		group.Go(func() error {
 			for _, o := range objects {
-				if err := ctx.Err(); err != nil {
-					return context.Cause(ctx)
+				if err := working.Err(); err != nil {
+					return context.Cause(working)
 				}
 				*into = append(*into, c.checkObject(o)...)
 			}

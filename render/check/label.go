@@ -23,6 +23,14 @@ var invalidLabel = rule{
 		for _, meta := range s.metadata() {
 			ps = append(ps, labelProblems(join(meta.path, "labels"), meta.content["labels"])...)
 		}
+		if s.faults.hideTheRest() { // a wrong type is said already
+			return ps
+		}
+		for _, path := range s.selectors() {
+			if m := at(s.root(), path[:len(path)-1]); m != nil {
+				ps = append(ps, labelProblems(strings.Join(path, "."), m[path[len(path)-1]])...)
+			}
+		}
 		return ps
 	},
 }
@@ -89,6 +97,17 @@ func (s *subject) metadata() []metadata {
 		}
 	}
 	return list
+}
+
+// selectors are the paths of the labels that the object asks of others. In those of Istio's kinds a wildcard has a finding of its own.
+func (s *subject) selectors() [][]string {
+	switch gk := s.GroupVersionKind().GroupKind(); {
+	case gk.Group == "" && gk.Kind == "Service":
+		return [][]string{{"spec", "selector"}}
+	case gk.Group == "apps", gk.Group == "batch", gk.Group == "policy", gk.Group == "networking.k8s.io":
+		return [][]string{{"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}}
+	}
+	return nil
 }
 
 // at follows keys down; nil where the way ends.

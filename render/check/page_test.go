@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/app"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
@@ -35,6 +36,9 @@ func TestPages(t *testing.T) {
 			}
 			if len(bytes.TrimSpace(archive.Comment)) < 80 {
 				t.Error("the page says next to nothing")
+			}
+			if withoutExample(code) && len(archive.Files) == 0 {
+				return
 			}
 			repo, want := fstest.MapFS{}, -1
 			clusters := map[string]*world.Cluster{}
@@ -86,6 +90,9 @@ func TestEveryRuleHasAPage(t *testing.T) {
 			t.Error(err)
 			continue
 		}
+		if withoutExample(r.Code) && p.Text != "" {
+			continue
+		}
 		if p.Text == "" || len(p.Bad) == 0 || len(p.Good) == 0 || len(p.Found) == 0 {
 			t.Errorf("the page of %s is not whole: it wants a text, bad/, good/ and want", r.Code)
 		}
@@ -101,6 +108,11 @@ func TestEveryRuleHasAPage(t *testing.T) {
 	}
 }
 
+// withoutExample is true of the rule that no YAML is known for: it tells of a bug of ours. TestPanicIsAFinding shows it.
+func withoutExample(code string) bool {
+	return code == "MOOR001"
+}
+
 // look renders a folder of an archive, with the expanders that a user has, and checks it.
 func look(t *testing.T, repo fstest.MapFS, dir string, cluster *world.Cluster) *check.Report {
 	t.Helper()
@@ -108,7 +120,7 @@ func look(t *testing.T, repo fstest.MapFS, dir string, cluster *world.Cluster) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := new(render.Renderer).Render(t.Context(), folder, ".")
+	set, err := (&render.Renderer{Expanders: []render.Expander{app.Expander{}}}).Render(t.Context(), folder, ".")
 	if err != nil { // a render refuses more than the check relies on
 		set = &render.Set{}
 		names, _ := fs.Glob(folder, "*.yaml")

@@ -10,11 +10,16 @@ import (
 var unservedKind = rule{
 	Rule: Rule{
 		Code: "MOOR007", Level: Error,
-		Title: "Istio 1.31 serves no such kind",
-		Mend:  "write a kind and a version that Istio serves",
+		Title: "no such kind is served",
+		Mend:  "write a kind and a version that is served",
 	},
 	check: func(s *subject) []problem {
 		gvk := s.GroupVersionKind()
+		if r, removed := removal(gvk); removed {
+			return []problem{{
+				Field: "apiVersion", Message: fmt.Sprintf("%s has removed %s of %s", r.in, gvk.Kind, gvk.GroupVersion()), Mend: r.mend(),
+			}}
+		}
 		if s.schema != nil || !s.kinds.hasGroup(gvk.Group) || replacement(gvk.GroupKind()) != "" {
 			return nil
 		}
