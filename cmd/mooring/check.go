@@ -20,6 +20,8 @@ type checkOptions struct {
 	failOn   string
 	ignore   []string
 	suppress []string
+	policies []string
+	cluster  *checkCluster
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -38,6 +40,11 @@ Several are looked at one by one, and reported together.
 With -f single files are looked at, or standard input for "-", as plain YAML with one or more
 documents. What only other files could tell is reported as not checked.
 
+With --cluster the objects are laid over what lives in the cluster, as a commit would be: a host
+that is missing among the files may be there, and a fault that the mesh has already is no fault of
+the commit. It is read with your own rights, and nothing is written.
+` + clusterHelp + `
+
 A finding is accepted where it is, with an annotation of the object that gives the reason,
   mooring.dev/suppress: "MOOR012: the old clients go in May"
 or for this run with --suppress and --ignore. What is accepted is counted, and listed by
@@ -51,6 +58,9 @@ be checked.`,
   kubectl get virtualservices -n shop -o yaml | mooring check -f -
   mooring check overlays/prod --fail-on Warning --ignore IST0102
   mooring check overlays/prod --suppress 'IST0118=Service/shop/*'
+  mooring check overlays/prod --policy policies
+  mooring check overlays/prod --cluster --context prod
+  mooring check overlays/prod --mooring prod -n mesh
   mooring check overlays/prod -o sarif > mooring.sarif
   mooring check overlays/prod -o json | jq '.findings[] | select(.level == "Error")'`,
 		ValidArgsFunction: completeChecked,
@@ -64,14 +74,16 @@ be checked.`,
 	flags.Var(choice(&o.failOn, string(check.Error), string(check.Warning), string(check.Info)), "fail-on", "the mildest level of a finding that gives exit code 1")
 	flags.StringSliceVar(&o.ignore, "ignore", nil, "`codes` of findings that nobody wants to hear of, such as MOOR012,IST0102")
 	flags.StringArrayVar(&o.suppress, "suppress", nil, "accept the findings of a code about some objects, as `CODE=RESOURCE`, such as 'IST0118=Service/shop/*'; can be repeated")
+	flags.StringArrayVar(&o.policies, "policy", nil, "a `file` with rules of the house (documents of kind CheckPolicy), or a folder of such files; can be repeated")
 	flags.Var(choice(&o.show, showNew, showAll), "show", "new, or all: also what is accepted, what the mesh has already, and what is about objects of others")
-	forms := checkForms()
-	addOutputFlag(cmd, &o.output, forms...)
+	addOutputFlag(cmd, &o.output, checkForms()...)
+	o.cluster = c.addCheckCluster(cmd)
 	completeChoices(cmd, "fail-on", string(check.Error), string(check.Warning), string(check.Info))
 	completeChoices(cmd, "show", showNew, showAll)
 	_ = cmd.RegisterFlagCompletionFunc("ignore", completeCodes)
 	_ = cmd.MarkFlagDirname("root")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml")
 	return cmd
 }
 
@@ -85,7 +97,10 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	report := &checked{version: c.version, failOn: check.Level(o.failOn), showAll: o.show == showAll}
+	if err := o.cluster.verify(cmd); err != nil {
+		return err
+	}
+	report := &checked{house: policyNames(q.Policies), version: c.version, failOn: check.Level(o.failOn), showAll: o.show == showAll}
 	defer report.close()
 	for _, path := range paths {
 		in, err := openFolder(path, o.root)
@@ -94,6 +109,11 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 	for _, file := range files {
 		in, err := c.openFile(file)
 		report.open(in, err)
+	}
+	if len(report.inputs) > 0 {
+		if report.cluster, err = o.cluster.read(cmd.Context(), &q); err != nil {
+			return err
+		}
 	}
 	if err := report.run(cmd.Context(), q); err != nil {
 		return err
@@ -144,7 +164,9 @@ func (o *checkOptions) request() (check.Request, error) {
 		}
 		q.Suppress = append(q.Suppress, check.Suppression{Code: strings.ToUpper(code), Resource: resource})
 	}
-	return q, nil
+	var err error
+	q.Policies, err = readPolicies(o.policies)
+	return q, err
 }
 
 // run renders and checks each input on its own. What cannot be done is kept with the report, so that one broken folder does not hide what is found in the others; the
@@ -167,7 +189,6 @@ func (r *checked) run(ctx context.Context, q check.Request) error {
 		}
 		r.add(in, found)
 	}
-	r.live = q.Cluster != nil
 	r.sort()
 	return nil
 }

@@ -108,3 +108,28 @@ func TestFingerprints(t *testing.T) {
 		t.Error("two faults that differ in their place have one fingerprint")
 	}
 }
+
+// FuzzExcerpt makes sure that any line can be shown, that it is never wider than asked for, and that the caret is under something.
+func FuzzExcerpt(f *testing.F) {
+	f.Add("  - route: [{destination: {host: web}, weighting: 100}]", "weighting", 20)
+	f.Add("\t名: \x1b[2J\xff", "名", 3)
+	f.Add("", "", 0)
+	f.Fuzz(func(t *testing.T, line, key string, columns int) {
+		line = strings.ReplaceAll(line, "\n", " ")
+		columns = max(columns%200, 0)
+		e := excerptOf(line, locate(line, []string{"spec", "0", key}), columns)
+		width := 0
+		for _, r := range e.text {
+			if unprintable(r) && r != '·' {
+				t.Errorf("%q is shown", r)
+			}
+			width += widthOfRune(r)
+		}
+		if columns >= 4 && width > columns {
+			t.Errorf("%d columns, want %d at most", width, columns)
+		}
+		if e.start < 0 || e.width < 0 || e.width > 0 && columns >= 4 && e.start+e.width > columns {
+			t.Errorf("the caret is at %d+%d of %d", e.start, e.width, columns)
+		}
+	})
+}

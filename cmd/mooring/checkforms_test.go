@@ -32,7 +32,7 @@ func example() *checked {
 	accepted.Field, accepted.Suppressed = "spec.accepted", &check.Suppressed{By: check.SuppressAnnotation, Reason: "until May"}
 	external.Field, external.Suppressed = "spec.external", &check.Suppressed{By: "check.ignore"}
 	odd.Code, odd.Origin = "HOUSE1", render.Origin{}
-	r := &checked{version: "v1", failOn: check.Error, live: true, showAll: true, inputs: []*checkInput{in}}
+	r := &checked{version: "v1", failOn: check.Error, cluster: "https://prod:6443", showAll: true, inputs: []*checkInput{in}}
 	r.add(in, &check.Report{
 		Findings: []check.Finding{base, base, known, foreign, accepted, external, odd},
 		Gaps:     []check.Gap{{Code: "MOOR021", About: "the host api", Why: "no cluster was asked"}},
@@ -158,7 +158,7 @@ func TestSARIFSaysWhatBecameOfAFinding(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	r.live = false
+	r.cluster = ""
 	r.findings = r.findings[:1]
 	if text := written(t, checkSARIF{}, r); strings.Contains(text, "baselineState") {
 		t.Error("there is a baseline without a cluster")

@@ -12,8 +12,10 @@ type checkJSON struct{}
 
 // checkReport is the answer of check as JSON. Its names are a promise to the scripts that read it.
 type checkReport struct {
-	Objects  int           `json:"objects"`
-	Files    int           `json:"files"`
+	Objects int `json:"objects"`
+	Files   int `json:"files"`
+	// Cluster that the objects were laid over; empty when none was asked.
+	Cluster  string        `json:"cluster,omitempty"`
 	FailOn   check.Level   `json:"failOn"`
 	Counts   counted       `json:"counts"`
 	Findings []jsonFinding `json:"findings"`
@@ -69,7 +71,7 @@ type jsonError struct {
 
 func (checkJSON) write(w io.Writer, r *checked) error {
 	out := checkReport{
-		Objects: r.objects, Files: len(r.files), FailOn: r.failOn, Counts: r.counts(),
+		Objects: r.objects, Files: len(r.files), Cluster: r.cluster, FailOn: r.failOn, Counts: r.counts(),
 		Findings: make([]jsonFinding, len(r.findings)), NotChecked: make([]jsonGap, len(r.gaps)), Errors: r.errorsForJSON(false),
 	}
 	for i, f := range r.findings {

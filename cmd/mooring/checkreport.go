@@ -52,8 +52,10 @@ type checked struct {
 	version string
 	failOn  check.Level
 	showAll bool
-	// live says that a cluster was read.
-	live bool
+	// house are the names of the policies of the house, by code.
+	house map[string]string
+	// cluster that was read; empty when none was.
+	cluster string
 
 	inputs   []*checkInput
 	objects  int

@@ -132,7 +132,7 @@ type sarifSuppression struct {
 }
 
 func (checkSARIF) write(w io.Writer, r *checked) error {
-	rules := &sarifRules{index: map[string]int{}, list: []sarifRule{}}
+	rules := &sarifRules{house: r.house, index: map[string]int{}, list: []sarifRule{}}
 	seen := map[string]int{}
 	results := make([]sarifResult, len(r.findings))
 	for i, f := range r.findings {
@@ -144,7 +144,7 @@ func (checkSARIF) write(w io.Writer, r *checked) error {
 		switch {
 		case f.Known:
 			results[i].Baseline = "unchanged"
-		case r.live: // all results have a state, or none has
+		case r.cluster != "": // all results have a state, or none has
 			results[i].Baseline = "new"
 		}
 	}
@@ -160,6 +160,7 @@ func (checkSARIF) write(w io.Writer, r *checked) error {
 
 // sarifRules lists the rules that something refers to, each once.
 type sarifRules struct {
+	house map[string]string
 	index map[string]int
 	list  []sarifRule
 }
@@ -170,7 +171,7 @@ func (s *sarifRules) of(code string, level check.Level) int {
 		return i
 	}
 	rule, page := ruleOf(code)
-	r := sarifRule{ID: code, Short: sarifText{Text: "a rule of this house"}, Default: sarifConfig{sarifLevel(level)}}
+	r := sarifRule{ID: code, Short: sarifText{Text: cmp.Or(s.house[code], "a rule of this house")}, Default: sarifConfig{sarifLevel(level)}}
 	r.Help = r.Short
 	if rule.Code != "" {
 		r.Short, r.Default = sarifText{Text: rule.Title}, sarifConfig{sarifLevel(rule.Level)}

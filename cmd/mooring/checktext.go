@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/mooring-dev/mooring/render/check"
@@ -46,8 +45,8 @@ func (t checkText) write(w io.Writer, r *checked) error {
 	}
 	t.gaps(&b, r)
 	b.WriteString(t.summary(r) + "\n")
-	if len(shown) > 0 {
-		b.WriteString(t.color.dim(hintOfCodes(shown)) + "\n")
+	if hint := hintOfCodes(shown); hint != "" {
+		b.WriteString(t.color.dim(hint) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -133,6 +132,9 @@ func (t checkText) gaps(b *strings.Builder, r *checked) {
 		}
 		fmt.Fprintf(b, "  %s %s: %s\n", g.Code, visible(g.About), t.color.dim(visible(g.Why)))
 	}
+	if r.cluster == "" {
+		b.WriteString(t.color.dim("  mooring check --cluster asks the cluster that they are for.") + "\n")
+	}
 	b.WriteByte('\n')
 }
 
@@ -155,7 +157,11 @@ func (t checkText) summary(r *checked) string {
 	if n.Error+n.Warning+n.Info == 0 && n.Known+n.Foreign+n.Suppressed > 0 {
 		text = t.color.green("no new finding")
 	}
-	text = fmt.Sprintf("%s from %s: %s", plural(r.objects, "object"), plural(len(r.files), "file"), text)
+	in := fmt.Sprintf("%s from %s", plural(r.objects, "object"), plural(len(r.files), "file"))
+	if r.cluster != "" {
+		in += ", over what lives in " + r.cluster
+	}
+	text = in + ": " + text
 	if rest := others(n); rest != "" {
 		text += "; " + rest
 		if !r.showAll {
@@ -179,17 +185,21 @@ func others(n counted) string {
 	return strings.Join(parts, ", ")
 }
 
-// hintOfCodes names the way to the pages, with a code to begin with.
+// hintOfCodes names the way to the pages, with the worst code that has one to begin with; empty when none has.
 func hintOfCodes(found []foundIn) string {
-	worst := slices.MaxFunc(found, func(a, b foundIn) int {
-		switch {
-		case a.Level == b.Level:
-			return 0
-		case a.Level.AtLeast(b.Level):
-			return 1
+	known := map[string]bool{}
+	for _, r := range check.Rules() {
+		known[r.Code] = true
+	}
+	var worst *check.Finding
+	for _, f := range found {
+		if known[f.Code] && (worst == nil || !worst.Level.AtLeast(f.Level)) {
+			worst = &f.Finding
 		}
-		return -1
-	})
+	}
+	if worst == nil {
+		return ""
+	}
 	return "mooring explain " + worst.Code + " says what it means, and how it looks when it is right."
 }
 

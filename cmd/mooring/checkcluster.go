@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/sync"
+)
+
+// checkCluster are the flags by which a check asks a cluster.
+type checkCluster struct {
+	*clusterFlags
+	asked   bool
+	mooring string
+	// flags are the names of those that say which cluster.
+	flags map[string]bool
+}
+
+// addCheckCluster gives a command the flag --cluster, and those that mean something only with it.
+func (c *cli) addCheckCluster(cmd *cobra.Command) *checkCluster {
+	o := &checkCluster{flags: map[string]bool{}}
+	// kubectl has a flag of this name too, for an entry of the kubeconfig that hardly anybody names by itself. Here it is ours: what is there already is not added again.
+	cmd.Flags().BoolVar(&o.asked, "cluster", false, "lay the objects over what lives in the cluster: what is there is found, and what it has already does not block")
+	cmd.Flags().StringVar(&o.mooring, "mooring", "", "check as for this `NAME`d Mooring of the cluster: its objects that are not among the files are taken to be pruned; implies --cluster")
+	own := map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
+	o.clusterFlags = c.addClusterFlags(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { o.flags[f.Name] = !own[f.Name] })
+	cmd.Flags().Lookup("namespace").Usage = "the namespace of the Mooring; default is the one of the kubeconfig's context"
+	_ = cmd.RegisterFlagCompletionFunc("mooring", o.completeOneName)
+	return o
+}
+
+// verify refuses flags that would change nothing: whoever names a cluster means it to be asked.
+func (o *checkCluster) verify(cmd *cobra.Command) error {
+	if o.asked || o.mooring != "" {
+		if o.mooring == "" && cmd.Flags().Changed("namespace") {
+			return usageErrorf(cmd.CommandPath(), "--namespace is the one of a Mooring, and there is no --mooring NAME")
+		}
+		return nil
+	}
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if o.flags[f.Name] && err == nil {
+			err = usageErrorf(cmd.CommandPath(), "--%s says which cluster, and none is asked without --cluster", f.Name)
+		}
+	})
+	return err
+}
+
+// read adds to a request what lives, and what the Mooring says about its checks. The name of the cluster is for the report; it is empty when none is asked.
+func (o *checkCluster) read(ctx context.Context, q *check.Request) (name string, err error) {
+	if !o.asked && o.mooring == "" {
+		return "", nil
+	}
+	cfg, err := o.config()
+	if err != nil {
+		return "", err
+	}
+	unit := ""
+	if o.mooring != "" {
+		cluster, err := o.connect()
+		if err != nil {
+			return "", err
+		}
+		m, err := cluster.mooring(ctx, o.mooring)
+		if err != nil {
+			return "", err
+		}
+		unit = sync.ID(m)
+	}
+	q.Cluster, err = sync.ReadCluster(ctx, cfg, unit)
+	if err != nil {
+		return "", fmt.Errorf("read what lives in the cluster: %w", err)
+	}
+	return cfg.Host, nil
+}
