@@ -216,6 +216,15 @@ func BenchmarkRun(b *testing.B) {
 		own = append(own, u)
 	}
 	b.Run("no hosts", again(alone))
+	var elsewhere []*unstructured.Unstructured
+	for _, u := range mesh {
+		if u.GetKind() == "VirtualService" {
+			u = u.DeepCopy()
+			u.SetNamespace("elsewhere-" + u.GetNamespace())
+		}
+		elsewhere = append(elsewhere, u)
+	}
+	b.Run("hosts elsewhere", again(elsewhere))
 	b.Run("own namespace", again(own))
 	var workloads []*unstructured.Unstructured
 	for _, u := range mesh {

@@ -112,10 +112,14 @@ func TestNamespaces(t *testing.T) {
 
 func TestAnnotations(t *testing.T) {
 	run(t, []story{
-		{"unknown", files("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, annotations: {networking.istio.io/exportsTo: '.'}}, spec: {ports: [{name: http, port: 80}]}}"),
-			[]string{"Warning IST0108 Service/shop/web metadata.annotations[networking.istio.io/exportsTo]: Unknown annotation: networking.istio.io/exportsTo"}},
-		{"misplaced", files("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, annotations: {sidecar.istio.io/proxyCPU: 10m}}, spec: {ports: [{name: http, port: 80}]}}"),
-			[]string{"Warning IST0107 Service/shop/web metadata.annotations[sidecar.istio.io/proxyCPU]: "}},
+		{
+			"unknown", files("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, annotations: {networking.istio.io/exportsTo: '.'}}, spec: {ports: [{name: http, port: 80}]}}"),
+			[]string{"Warning IST0108 Service/shop/web metadata.annotations[networking.istio.io/exportsTo]: Unknown annotation: networking.istio.io/exportsTo"},
+		},
+		{
+			"misplaced", files("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, annotations: {sidecar.istio.io/proxyCPU: 10m}}, spec: {ports: [{name: http, port: 80}]}}"),
+			[]string{"Warning IST0107 Service/shop/web metadata.annotations[sidecar.istio.io/proxyCPU]: "},
+		},
 	})
 }
 
