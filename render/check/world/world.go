@@ -19,6 +19,7 @@ package world
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"istio.io/istio/pkg/config"
 	"istio.io/istio/pkg/config/schema/resource"
@@ -60,6 +61,8 @@ type Object struct {
 	MetadataOnly bool
 
 	converter *Converter
+	// converted is what the converter said: asking it again takes longer than reading here.
+	converted atomic.Pointer[config.Config]
 }
 
 // Config is the object as Istio's libraries read it, nil when it cannot be converted. It is shared: whoever wants to change it makes a DeepCopy.
@@ -67,7 +70,12 @@ func (o *Object) Config() *config.Config {
 	if o.Schema == nil {
 		return nil
 	}
-	return o.converter.config(o.Unstructured, o.Schema)
+	if c := o.converted.Load(); c != nil {
+		return c
+	}
+	c := o.converter.config(o.Unstructured, o.Schema)
+	o.converted.Store(c)
+	return c
 }
 
 // World is the objects of a mesh at one moment.
