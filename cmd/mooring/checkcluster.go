@@ -9,6 +9,7 @@ import (
 
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
 // checkCluster are the flags by which a check asks a cluster.
@@ -71,11 +72,29 @@ func (o *checkCluster) read(ctx context.Context, q *check.Request) (name string,
 		if err != nil {
 			return "", err
 		}
-		unit = sync.ID(m)
+		if m.Spec.Prune.Enabled == nil || *m.Spec.Prune.Enabled {
+			unit = sync.ID(m)
+		}
+		q.Mooring = mooringForPolicies(m)
 	}
 	q.Cluster, err = sync.ReadCluster(ctx, cfg, unit)
 	if err != nil {
 		return "", fmt.Errorf("read what lives in the cluster: %w", err)
 	}
 	return cfg.Host, nil
+}
+
+// mooringForPolicies is what the policies of the house see of a Mooring. There is no revision: what is checked may not be committed.
+func mooringForPolicies(m *v1alpha1.Mooring) map[string]any {
+	anyOf := func(texts map[string]string) map[string]any {
+		all := map[string]any{}
+		for k, v := range texts {
+			all[k] = v
+		}
+		return all
+	}
+	return map[string]any{
+		"name": m.Name, "namespace": m.Namespace, "labels": anyOf(m.Labels), "annotations": anyOf(m.Annotations),
+		"path": m.Spec.Path, "url": m.Spec.Source.URL, "branch": m.Spec.Source.Ref.Branch,
+	}
 }
