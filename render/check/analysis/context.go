@@ -27,6 +27,8 @@ type run struct {
 	current *resource.Instance
 	lists   map[listKey]*list
 	known   *index
+	// named are the hosts that routes, and those that DestinationRules name.
+	named map[view]map[string]bool
 	// byLabel are the labels of Pods by each of them.
 	byLabel map[[2]string][]map[string]string
 	// meshHosts is what sharedHost compares.
@@ -51,7 +53,7 @@ type list struct {
 var _ istio.Context = (*run)(nil)
 
 func newRun(w *world.World, canceled func() bool) *run {
-	return &run{world: w, mesh: w.Mesh(), canceled: canceled, lists: map[listKey]*list{}, unknown: unknowns{}}
+	return &run{world: w, mesh: w.Mesh(), canceled: canceled, lists: map[listKey]*list{}, named: map[view]map[string]bool{}, unknown: unknowns{}}
 }
 
 // SetAnalyzer implements istio's Context.

@@ -28,6 +28,10 @@ func (r *run) list(kind config.GroupVersionKind) *list {
 		key.view = standIn // it keeps the first that it ever sees: see policyWithoutWorkloads
 	case kind == gvk.Secret && r.analyzer == "meshnetworks.MeshNetworksAnalyzer":
 		key.view = standIn // it would keep the names of clusters for ever: see unknownRegistry
+	case (kind == gvk.Service || kind == gvk.ServiceEntry) && r.analyzer == "virtualservice.DestinationHostAnalyzer":
+		key.view = routed // it walks over all of them for each host that it does not find
+	case (kind == gvk.Service || kind == gvk.ServiceEntry) && r.analyzer == "destinationrule.SubsetSelectPodAnalyzer":
+		key.view = ruled // so does this
 	case kind == gvk.VirtualService && r.analyzer == "virtualservice.ConflictingMeshGatewayHostsAnalyzer":
 		key.view = sharing // it compares each host with every other, which takes seconds for 5,000 that are exported to their own namespace
 	}
@@ -77,7 +81,7 @@ func (r *run) instances(key listKey) []*resource.Instance {
 	}
 	var all []*resource.Instance
 	for _, o := range r.world.Of(key.kind.Group, key.kind.Kind) {
-		if key.view == sharing && !r.sharesHost(o) {
+		if key.view == sharing && !r.sharesHost(o) || (key.view == routed || key.view == ruled) && !r.isNamed(o, key.view) {
 			continue
 		}
 		if instance := r.instance(key.kind, o); instance != nil {

@@ -28,6 +28,9 @@ const (
 	standIn
 	// sharing are the VirtualServices that have a host in common with another.
 	sharing
+	// routed are the Services and ServiceEntries that a VirtualService routes to, ruled those that a DestinationRule is for.
+	routed
+	ruled
 )
 
 func viewOf(analyzer string) view {
