@@ -10,7 +10,7 @@ import (
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// Istio warns of the retired field, and drops the misspelled ones.
+// Nobody reads the retired field, and Istio drops the misspelled ones.
 const retired = `apiVersion: networking.istio.io/v1
 kind: DestinationRule
 metadata: {name: web, namespace: shop}
@@ -30,6 +30,11 @@ spec:
 func setOf(t *testing.T, text string) *render.Set {
 	t.Helper()
 	return &render.Set{Objects: objects(t, "web.yaml", []byte(text))}
+}
+
+func setRequest(t *testing.T, text string) check.Request {
+	t.Helper()
+	return check.Request{Set: setOf(t, text)}
 }
 
 func clusterOf(t *testing.T, text string) *world.Cluster {
@@ -62,11 +67,11 @@ func run(t *testing.T, q check.Request) *check.Report {
 
 func TestWhatTheMeshHasAlreadyIsKnown(t *testing.T) {
 	now := run(t, check.Request{Set: setOf(t, retired), Cluster: &world.Cluster{}})
-	fresh := withCode(now, "IST0133")
-	if len(fresh) != 1 || fresh[0].Known || !fresh[0].Blocks(check.Warning) || fresh[0].Blocks(check.Error) {
+	fresh := withCode(now, "MOOR016")
+	if len(fresh) != 1 || fresh[0].Known || !fresh[0].Blocks(check.Error) {
 		t.Fatalf("a fault that is new: %+v", fresh)
 	}
-	same := withCode(run(t, check.Request{Set: setOf(t, retired), Cluster: clusterOf(t, retired)}), "IST0133")
+	same := withCode(run(t, check.Request{Set: setOf(t, retired), Cluster: clusterOf(t, retired)}), "MOOR016")
 	if len(same) != 1 || !same[0].Known || same[0].Blocks(check.Info) {
 		t.Errorf("a fault that lives: %+v", same)
 	}
@@ -114,26 +119,26 @@ func TestSuppression(t *testing.T) {
 		warned  bool
 	}{
 		"nobody":                       {request: check.Request{Set: setOf(t, retired)}},
-		"ignored":                      {request: check.Request{Set: setOf(t, retired), Ignore: []string{"IST0133"}}, by: "check.ignore"},
+		"ignored":                      {request: check.Request{Set: setOf(t, retired), Ignore: []string{"MOOR016"}}, by: "check.ignore"},
 		"another code ignored":         {request: check.Request{Set: setOf(t, retired), Ignore: []string{"IST0134"}}},
-		"by name":                      {request: resource("IST0133", "DestinationRule/shop/web"), by: "check.suppress"},
-		"by pattern":                   {request: resource("IST0133", "DestinationRule/shop/*"), by: "check.suppress"},
-		"by what it was expanded from": {request: resource("IST0133", "AppConfiguration/*/web"), by: "check.suppress"},
+		"by name":                      {request: resource("MOOR016", "DestinationRule/shop/web"), by: "check.suppress"},
+		"by pattern":                   {request: resource("MOOR016", "DestinationRule/shop/*"), by: "check.suppress"},
+		"by what it was expanded from": {request: resource("MOOR016", "AppConfiguration/*/web"), by: "check.suppress"},
 		"any code":                     {request: resource("*", "*/shop/*"), by: "check.suppress"},
-		"another namespace":            {request: resource("IST0133", "DestinationRule/bank/*")},
-		"a star is one part":           {request: resource("IST0133", "*")},
-		"with a reason":                {request: check.Request{Set: annotated("IST0133: old clients")}, by: check.SuppressAnnotation, reason: "old clients"},
+		"another namespace":            {request: resource("MOOR016", "DestinationRule/bank/*")},
+		"a star is one part":           {request: resource("MOOR016", "*")},
+		"with a reason":                {request: check.Request{Set: annotated("MOOR016: old clients")}, by: check.SuppressAnnotation, reason: "old clients"},
 		"several": {
-			request: check.Request{Set: annotated("MOOR050: a; IST0133: old clients; they go in May ;")}, by: check.SuppressAnnotation,
+			request: check.Request{Set: annotated("MOOR050: a; MOOR016: old clients; they go in May ;")}, by: check.SuppressAnnotation,
 			reason: "old clients; they go in May",
 		},
-		"without a reason": {request: check.Request{Set: annotated("IST0133")}, warned: true},
-		"an empty reason":  {request: check.Request{Set: annotated("IST0133: ")}, warned: true},
+		"without a reason": {request: check.Request{Set: annotated("MOOR016")}, warned: true},
+		"an empty reason":  {request: check.Request{Set: annotated("MOOR016: ")}, warned: true},
 		"no code":          {request: check.Request{Set: annotated("all of it")}, warned: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, test.request)
-			got := withCode(r, "IST0133")
+			got := withCode(r, "MOOR016")
 			if len(got) != 1 {
 				t.Fatalf("%d findings, want one: suppressed ones are shown", len(got))
 			}
@@ -143,8 +148,8 @@ func TestSuppression(t *testing.T) {
 				t.Error("not suppressed")
 			case s != nil && (s.By != test.by || s.Reason != test.reason):
 				t.Errorf("suppressed by %q because %q, want %q because %q", s.By, s.Reason, test.by, test.reason)
-			case got[0].Blocks(check.Warning) != (test.by == ""):
-				t.Errorf("blocks: %v", got[0].Blocks(check.Warning))
+			case got[0].Blocks(check.Error) != (test.by == ""):
+				t.Errorf("blocks: %v", got[0].Blocks(check.Error))
 			}
 			if warned := len(withCode(r, "MOOR018")) > 0; warned != test.warned {
 				t.Errorf("warned of the annotation: %v", warned)
@@ -163,7 +168,7 @@ func TestTheSecondCheckSaysTheSame(t *testing.T) {
 		return lines(r)
 	}
 	first := text()
-	if second := text(); first != second || !strings.Contains(first, "IST0133") {
+	if second := text(); first != second || !strings.Contains(first, "MOOR016") {
 		t.Errorf("first:\n%s\nsecond:\n%s", first, second)
 	}
 	// What is remembered of an object has no line: the same object may move in its file.

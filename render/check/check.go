@@ -89,6 +89,7 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 			return nil, fmt.Errorf("check what lives in the cluster: %w", err)
 		}
 	}
+	translate(report.Findings, q.Set)
 	report.Findings = append(report.Findings, renderWarnings(q.Set)...)
 	report.Findings = append(report.Findings, suppress(report.Findings, q)...)
 	report.tidy()

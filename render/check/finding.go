@@ -50,6 +50,8 @@ type Finding struct {
 	// Message says what is wrong, Mend what to do about it.
 	Message string
 	Mend    string
+	// Fix is what takes the place of an object whose kind is gone; nil where there is none.
+	Fix *Fix
 	// Known says that the mesh has this fault already: the commit does not make it worse.
 	Known bool
 	// Foreign says that the object is not among those of the commit but lives in the cluster.

@@ -7,5 +7,5 @@ var unknownField = rule{
 		Title: "unknown field",
 		Mend:  "remove it, or look its name up in Istio's reference",
 	},
-	check: func(s *subject) []problem { return s.faults.unknown },
+	check: func(s *subject) []problem { return s.todaysNames(s.faults.unknown) },
 }

@@ -11,6 +11,7 @@ import (
 func Fields(content map[string]any) []Change {
 	group, _, _ := strings.Cut(fmt.Sprint(content["apiVersion"]), "/")
 	f := &finder{tree: content}
+	f.apiVersion(group)
 	switch fmt.Sprint(group, " ", content["kind"]) {
 	case "networking.istio.io VirtualService":
 		f.virtualService()
@@ -20,6 +21,23 @@ func Fields(content map[string]any) []Change {
 		f.requestAuthentication()
 	}
 	return f.found
+}
+
+// apiVersion finds the alpha version of kinds that are served as v1 today, with the same schema.
+func (f *finder) apiVersion(group string) {
+	kinds := map[string][]string{
+		"networking.istio.io": {"VirtualService", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "WorkloadEntry", "WorkloadGroup"},
+		"telemetry.istio.io":  {"Telemetry"},
+	}
+	kind, _ := f.tree["kind"].(string)
+	version, _ := f.tree["apiVersion"].(string)
+	if !slices.Contains(kinds[group], kind) || !strings.Contains(version, "/v1alpha") {
+		return
+	}
+	f.found = append(f.found, Change{
+		Path: "apiVersion", Message: version + " is an old version and still served", Mend: "write " + group + "/v1", Exact: true,
+		edits: []edit{{to: []any{"apiVersion"}, value: group + "/v1"}},
+	})
 }
 
 // finder collects changes of one object.
