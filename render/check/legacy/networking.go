@@ -78,7 +78,7 @@ func (f *finder) routes(route []any) {
 	}
 	f.each(list, func(item []any) {
 		for _, name := range []string{"weight", "weighting"} {
-			f.moved(below(item, "destination"), name, below(item, "weight"), Change{Message: "weight is written beside destination, not in it", Broken: true, Unknown: true}, nil)
+			f.moved(below(item, "destination"), name, below(item, "weight"), Change{Message: "is written beside destination, not in it", Broken: true, Unknown: true}, nil)
 		}
 	})
 }
