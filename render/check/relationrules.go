@@ -7,6 +7,7 @@ func writtenRules() []rule {
 		emptyGatewaySelector,
 		envoyRegex,
 		retriesOverTimeout,
+		slowTryIsTheEnd,
 		unevenWeights,
 		idleFault,
 		faultForAll,

@@ -42,6 +42,29 @@ var retriesOverTimeout = rule{
 	}),
 }
 
+// slowTryIsTheEnd finds tries that are cut off and not made again, so that the timeout of the route is never reached.
+var slowTryIsTheEnd = rule{
+	Rule: Rule{
+		Code: "MOOR038", Level: Info,
+		Title: "a slow try is cut off and not made again",
+		Mend:  "add gateway-error or reset to retryOn if the request may be made twice; otherwise leave perTryTimeout out",
+	},
+	check: onHTTPRoutes(func(field string, route *networking.HTTPRoute) []problem {
+		timeout, try := route.GetTimeout().AsDuration(), route.GetRetries().GetPerTryTimeout().AsDuration()
+		if try <= 0 || route.GetRetries().GetAttempts() <= 0 || retriesSlowTries(route.GetRetries()) || timeout > 0 && timeout <= try {
+			return nil
+		}
+		limit := "not set"
+		if timeout > 0 {
+			limit = timeout.String()
+		}
+		return []problem{{
+			Field:   field + ".retries.perTryTimeout",
+			Message: fmt.Sprintf("a request without an answer after %s fails, although the timeout of the route is %s: retryOn has nothing that retries a slow try", try, limit),
+		}}
+	}),
+}
+
 // retriesSlowTries says whether a try that took longer than perTryTimeout is tried again: Envoy takes it for a reset of its own making, which only these
 // conditions retry. Istio's default is not among them.
 func retriesSlowTries(r *networking.HTTPRetry) bool {
