@@ -114,8 +114,10 @@ func (c *Checker) checkWorld(ctx context.Context, w, before *world.World, set *r
 // quietValidators keeps the library from writing to standard output, where a command may be printing YAML or JSON. All
 // that the scope says is in the warnings that validation returns. Setting the level is atomic.
 func quietValidators() {
-	if s := log.FindScope("validation"); s != nil {
-		s.SetOutputLevel(log.NoneLevel)
+	for _, name := range []string{"validation", log.DefaultScopeName} { // the latter is where doubts about a MeshConfig go
+		if s := log.FindScope(name); s != nil {
+			s.SetOutputLevel(log.NoneLevel)
+		}
 	}
 }
 
