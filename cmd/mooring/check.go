@@ -50,6 +50,9 @@ A finding is accepted where it is, with an annotation of the object that gives t
 or for this run with --suppress and --ignore. What is accepted is counted, and listed by
 --show all.
 
+--policy adds rules of the house: documents of kind CheckPolicy whose expressions are written in
+CEL, as those of Kubernetes' ValidatingAdmissionPolicy.
+
 Exit code: 0 nothing found at or above the level of --fail-on, 1 something found, 2 it could not
 be checked.`,
 		Example: `  mooring check overlays/prod
@@ -68,6 +71,11 @@ be checked.`,
 			return cannotTell(c.check(cmd, o, args))
 		},
 	}
+	c.addCheckFlags(cmd, o)
+	return cmd
+}
+
+func (c *cli) addCheckFlags(cmd *cobra.Command, o *checkOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.root, "root", "", "the root of the repository; default is the nearest folder above PATH with a .git")
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "a `file` instead of a PATH, or - for standard input; can be repeated")
@@ -84,7 +92,6 @@ be checked.`,
 	_ = cmd.MarkFlagDirname("root")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml")
-	return cmd
 }
 
 // check looks at all that the command line names, and says what was found.
