@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
 )
@@ -104,7 +106,7 @@ func TestConcurrentChecks(t *testing.T) {
 		for i, set := range sets {
 			wg.Go(func() {
 				got, err := check.Check(t.Context(), set)
-				if err != nil || !slices.Equal(got, want[i]) {
+				if err != nil || !cmp.Equal(got, want[i]) {
 					t.Errorf("set %d: other findings than alone: %v", i, err)
 				}
 			})
