@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/mooring-dev/mooring/render/check/world"
 )
+
+// leaderAnnotation is on the ConfigMaps and Services by which controllers elect a leader (k8s.io/client-go/tools/leaderelection).
+const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
 // list gives the instances of a kind, as the analyzer that is asked may see them.
 func (r *run) list(kind config.GroupVersionKind) *list {
@@ -122,7 +124,7 @@ func ignored(kind config.GroupVersionKind, o *world.Object) bool {
 	case gvk.Namespace:
 		namespace = o.ID.Name
 	case gvk.ConfigMap:
-		_, elects := o.GetAnnotations()[resourcelock.LeaderElectionRecordAnnotationKey]
+		_, elects := o.GetAnnotations()[leaderAnnotation]
 		if elects || o.MetadataOnly || namespace != constants.IstioSystemNamespace || !strings.HasPrefix(o.ID.Name, "istio") {
 			return true
 		}
