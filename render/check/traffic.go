@@ -13,7 +13,7 @@ import (
 )
 
 // trafficDeadline bounds how long the proxies of a mesh may be asked. One of a mesh of 15,000 objects takes about a second.
-const trafficDeadline = 15 * time.Second
+const trafficDeadline = 30 * time.Second
 
 // traffic is what the proxies of a world are told. It is found out when the first rule asks, and for all rules once.
 type traffic struct {

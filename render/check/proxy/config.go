@@ -13,6 +13,7 @@ import (
 	"istio.io/istio/pilot/pkg/networking/core"
 	"istio.io/istio/pkg/config/constants"
 	"istio.io/istio/pkg/config/host"
+	"istio.io/istio/pkg/config/schema/kind"
 	"istio.io/istio/pkg/util/sets"
 
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -92,10 +93,6 @@ func (m *Mesh) Ask(ctx context.Context, p Proxy) (*Config, error) {
 	node := m.node(p)
 	c := &Config{Proxy: p, clusters: map[string]bool{}, services: node.SidecarScope.ServicesByHostname(), node: node}
 	c.sidecars = m.world.Of(networkingGroup, "Sidecar")
-	clusters, _ := m.generator.BuildClusters(node, m.request())
-	for _, r := range clusters {
-		c.clusters[r.Name] = true
-	}
 	if p.Gateway {
 		if err := m.gatewayHosts(c, node); err != nil {
 			return nil, fmt.Errorf("ask for %s: %w", p, err)
@@ -103,18 +100,40 @@ func (m *Mesh) Ask(ctx context.Context, p Proxy) (*Config, error) {
 	} else if err := m.sidecarHosts(ctx, c, node); err != nil {
 		return nil, err
 	}
+	m.clusters(c)
 	m.asked[key] = c
 	return c, nil
 }
 
+// clusters of the hosts that routes lead to are built, as if those alone had changed: building all that a proxy may know takes most of the time.
+func (m *Mesh) clusters(c *Config) {
+	hosts := sets.New[model.ConfigKey]()
+	for vh, i := range c.Routes {
+		for _, t := range vh.Routes[i].Targets {
+			hosts.Insert(model.ConfigKey{Kind: kind.ServiceEntry, Name: t.Host})
+		}
+	}
+	request := &model.PushRequest{Push: m.push, ConfigsUpdated: hosts}
+	built, _, _, _ := m.generator.BuildDeltaClusters(c.node, request, &model.WatchedResource{})
+	for _, r := range built {
+		c.clusters[r.Name] = true
+	}
+	for vh, i := range c.Routes {
+		for k := range vh.Routes[i].Targets {
+			t := &vh.Routes[i].Targets[k]
+			t.Exists = c.clusters[t.Cluster]
+		}
+	}
+}
+
 // node is the proxy as it introduces itself to istiod.
 func (m *Mesh) node(p Proxy) *model.Proxy {
-	kind := model.SidecarProxy
+	role := model.SidecarProxy
 	if p.Gateway {
-		kind = model.Router
+		role = model.Router
 	}
 	node := &model.Proxy{
-		Type: kind, ID: "proxy." + p.Namespace, ConfigNamespace: p.Namespace, IPAddresses: []string{"240.240.0.1"},
+		Type: role, ID: "proxy." + p.Namespace, ConfigNamespace: p.Namespace, IPAddresses: []string{"240.240.0.1"},
 		DNSDomain: p.Namespace + ".svc." + domain, Labels: p.Labels, IstioVersion: model.MaxIstioVersion,
 		Metadata: &model.NodeMetadata{Namespace: p.Namespace, Labels: p.Labels, ClusterID: constants.DefaultClusterName},
 	}
@@ -186,7 +205,7 @@ func (m *Mesh) read(c *Config, table []*route.VirtualHost, port int) {
 		for _, r := range in.Routes {
 			from, root, ok := m.markers.trace(r.Name)
 			if ok {
-				out.Routes = append(out.Routes, Route{From: from, Root: root, Match: Match{r.Match}, Targets: m.targets(c, r, from, root)})
+				out.Routes = append(out.Routes, Route{From: from, Root: root, Match: Match{r.Match}, Targets: targets(r, from, root)})
 			}
 		}
 		if len(out.Routes) > 0 {

@@ -12,10 +12,8 @@ import (
 	"istio.io/istio/pkg/config/constants"
 	"istio.io/istio/pkg/config/mesh"
 	"istio.io/istio/pkg/config/mesh/meshwatcher"
-	"istio.io/istio/pkg/config/schema/kind"
 	"istio.io/istio/pkg/kube/krt"
 	"istio.io/istio/pkg/log"
-	"istio.io/istio/pkg/util/sets"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -141,7 +139,7 @@ func quiet() {
 	}
 }
 
-// request is what the library wants to know of a push.
+// request is a push of everything.
 func (m *Mesh) request() *model.PushRequest {
-	return &model.PushRequest{Push: m.push, Forced: true, ConfigsUpdated: sets.New[model.ConfigKey](model.ConfigKey{Kind: kind.Service})}
+	return &model.PushRequest{Push: m.push, Forced: true}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // targets are the clusters of a route, with the destinations that they come from.
-func (m *Mesh) targets(c *Config, r *route.Route, from, root Source) []Target {
+func targets(r *route.Route, from, root Source) []Target {
 	action := r.GetRoute()
 	if action == nil {
 		return nil // a redirect, or an answer of Envoy's own
@@ -18,25 +18,25 @@ func (m *Mesh) targets(c *Config, r *route.Route, from, root Source) []Target {
 	entry := from.entry()
 	weighted := action.GetWeightedClusters().GetClusters()
 	if name := action.GetCluster(); name != "" && len(entry.GetRoute()) == 1 {
-		out = append(out, c.target(name, from, from.Field()+".route[0].destination"))
+		out = append(out, target(name, from, from.Field()+".route[0].destination"))
 	}
 	for i, d := range entry.GetRoute() {
 		if len(weighted) == 0 {
 			break
 		}
 		if d.GetWeight() != 0 { // the library leaves out those without a weight
-			out = append(out, c.target(weighted[0].Name, from, fmt.Sprintf("%s.route[%d].destination", from.Field(), i)))
+			out = append(out, target(weighted[0].Name, from, fmt.Sprintf("%s.route[%d].destination", from.Field(), i)))
 			weighted = weighted[1:]
 		}
 	}
-	return append(out, c.mirrors(action, from, root)...)
+	return append(out, mirrors(action, from, root)...)
 }
 
 // mirrors are written in the entry, or else in the root that delegated to it.
-func (c *Config) mirrors(action *route.RouteAction, from, root Source) []Target {
+func mirrors(action *route.RouteAction, from, root Source) []Target {
 	var out []Target
 	for _, p := range action.GetRequestMirrorPolicies() {
-		t := c.target(p.Cluster, from, "")
+		t := target(p.Cluster, from, "")
 		for _, s := range []Source{from, root} {
 			if field := s.mirror(t.Host, t.Subset); field != "" {
 				t.Source, t.Field = s, field
@@ -65,10 +65,10 @@ func (s Source) mirror(host, subset string) string {
 	return ""
 }
 
-func (c *Config) target(cluster string, s Source, field string) Target {
+func target(cluster string, s Source, field string) Target {
 	_, subset, name, port := model.ParseSubsetKey(cluster)
 	return Target{
-		Cluster: cluster, Host: string(name), Subset: subset, Port: port, Exists: c.clusters[cluster], Field: field, Source: s,
+		Cluster: cluster, Host: string(name), Subset: subset, Port: port, Field: field, Source: s,
 	}
 }
 
