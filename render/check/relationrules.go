@@ -35,5 +35,6 @@ func relationRules() []meshRule {
 		peerInRoot,
 		identityWithoutTLS,
 		tokenNotDemanded,
+		hiddenDependency,
 	}
 }
