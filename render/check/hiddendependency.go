@@ -93,7 +93,9 @@ func callers(p authorization) []string {
 			}
 		}
 	}
-	maps.DeleteFunc(named, func(ns string, _ bool) bool { return ns == "" || strings.Contains(ns, "*") || ns == p.object.ID.Namespace })
+	maps.DeleteFunc(named, func(ns string, _ bool) bool {
+		return ns == "" || strings.Contains(ns, "*") || ns == p.object.ID.Namespace
+	})
 	return slices.Sorted(maps.Keys(named))
 }
 
