@@ -51,7 +51,7 @@ func (v *view) proxies(ctx context.Context, whole bool) *traffic {
 func (t *traffic) ask(ctx context.Context, w, before *world.World) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("Istio's generator panicked: %v", p)
+			err = fmt.Errorf("the generator panicked: %v", p)
 		}
 	}()
 	if len(w.Of(networkingGroup, "VirtualService")) == 0 {
