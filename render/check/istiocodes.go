@@ -106,11 +106,6 @@ func gatewayCodes() []Rule {
 			Title: "a Gateway listens on a port that no Service leads to",
 			Mend:  "add the port to the Service of the gateway's Pods, or listen on one that it has",
 		},
-		{
-			Code: "IST0165", Level: Warning,
-			Title: "a VirtualService names a Gateway that istiod makes for itself",
-			Mend:  "attach an HTTPRoute to the Gateway API's Gateway, or bind the VirtualService to a Gateway of networking.istio.io",
-		},
 	}
 }
 
