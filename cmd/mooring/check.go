@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ type checkOptions struct {
 	files    []string
 	output   string
 	show     string
+	fix      bool
 	failOn   string
 	ignore   []string
 	suppress []string
@@ -53,6 +55,10 @@ or for this run with --suppress and --ignore. What is accepted is counted, and l
 --policy adds rules of the house: documents of kind CheckPolicy whose expressions are written in
 CEL, as those of Kubernetes' ValidatingAdmissionPolicy.
 
+With --fix the files are rewritten where earlier versions of Istio had other names for the same,
+with their comments and their order kept: retired fields, and objects of kinds that are gone. What
+has no exact translation is left, with the reason and YAML to start from.
+
 Exit code: 0 nothing found at or above the level of --fail-on, 1 something found, 2 it could not
 be checked.`,
 		Example: `  mooring check overlays/prod
@@ -64,6 +70,7 @@ be checked.`,
   mooring check overlays/prod --policy policies
   mooring check overlays/prod --cluster --context prod
   mooring check overlays/prod --mooring prod -n mesh
+  mooring check overlays/prod --fix
   mooring check overlays/prod -o sarif > mooring.sarif
   mooring check overlays/prod -o json | jq '.findings[] | select(.level == "Error")'`,
 		ValidArgsFunction: completeChecked,
@@ -83,6 +90,7 @@ func (c *cli) addCheckFlags(cmd *cobra.Command, o *checkOptions) {
 	flags.StringSliceVar(&o.ignore, "ignore", nil, "`codes` of findings that nobody wants to hear of, such as MOOR012,IST0102")
 	flags.StringArrayVar(&o.suppress, "suppress", nil, "accept the findings of a code about some objects, as `CODE=RESOURCE`, such as 'IST0118=Service/shop/*'; can be repeated")
 	flags.StringArrayVar(&o.policies, "policy", nil, "a `file` with rules of the house (documents of kind CheckPolicy), or a folder of such files; can be repeated")
+	flags.BoolVar(&o.fix, "fix", false, "rewrite what earlier versions of Istio called otherwise, where it is exact, and check what comes of it")
 	flags.Var(choice(&o.show, showNew, showAll), "show", "new, or all: also what is accepted, what the mesh has already, and what is about objects of others")
 	addOutputFlag(cmd, &o.output, checkForms()...)
 	o.cluster = c.addCheckCluster(cmd)
@@ -117,6 +125,11 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 		in, err := c.openFile(file)
 		report.open(in, err)
 	}
+	if o.fix {
+		if err := c.fix(cmd.Context(), o, report); err != nil {
+			return err
+		}
+	}
 	if len(report.inputs) > 0 {
 		if report.cluster, err = o.cluster.read(cmd.Context(), &q); err != nil {
 			return err
@@ -137,6 +150,26 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 	return nil
 }
 
+// fix rewrites what can be, and says so: beside the report where that is for machines.
+func (c *cli) fix(ctx context.Context, o *checkOptions, r *checked) error {
+	x := &fixes{}
+	for i, in := range r.inputs {
+		err := x.fix(ctx, in, sync.NewRenderer())
+		if err == nil && in.disk != "" {
+			r.inputs[i], err = c.openFile(in.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.fixes = x
+	w := c.out
+	if o.output != outputText {
+		w = c.errOut
+	}
+	return x.write(w, paletteFor(c.color, w, c.getenv))
+}
+
 // inputs tells the folders and the files of the command line apart. What follows -f may be more files: that is what a shell makes of -f *.yaml.
 func (o *checkOptions) inputs(cmd *cobra.Command, args []string) (paths, files []string, err error) {
 	if len(o.files) == 0 {
@@ -144,6 +177,9 @@ func (o *checkOptions) inputs(cmd *cobra.Command, args []string) (paths, files [
 			return nil, nil, usageErrorf(cmd.CommandPath(), "PATH is missing, or -f FILE")
 		}
 		return args, nil, nil
+	}
+	if o.fix && slices.Contains(o.files, "-") {
+		return nil, nil, usageErrorf(cmd.CommandPath(), "--fix rewrites files, and standard input is none")
 	}
 	if o.root != "" {
 		return nil, nil, usageErrorf(cmd.CommandPath(), "--root belongs to a PATH, and there is -f %s", o.files[0])

@@ -28,6 +28,8 @@ type checkInput struct {
 	folder string
 	// above is the way from the root of the repository to where the names of the files begin; empty when they begin there.
 	above string
+	// disk is the path of a file that was named by itself, and called what findings call it; empty for a folder and for standard input.
+	disk, called string
 
 	set *render.Set
 	// lines of the files that were asked for.
@@ -79,7 +81,9 @@ func (c *cli) openFile(name string) (*checkInput, error) {
 		return nil, fmt.Errorf("read %s: %w", name, cause(err))
 	}
 	called, above := callFile(name)
-	return oneFile(name, called, above, content), nil
+	in := oneFile(name, called, above, content)
+	in.disk, in.called = name, called
+	return in, nil
 }
 
 // readLimited reads no more than what a render takes, and one byte by which the render sees that it is too much.

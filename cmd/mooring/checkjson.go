@@ -21,6 +21,8 @@ type checkReport struct {
 	Findings []jsonFinding `json:"findings"`
 	// NotChecked are the questions that could not be answered.
 	NotChecked []jsonGap `json:"notChecked"`
+	// Fixed are the files that --fix rewrote.
+	Fixed []string `json:"fixed,omitempty"`
 	// Errors are why something could not be checked at all.
 	Errors []jsonError `json:"errors,omitempty"`
 }
@@ -42,11 +44,19 @@ type jsonFinding struct {
 	Known      bool            `json:"known,omitempty"`
 	Foreign    bool            `json:"foreign,omitempty"`
 	Suppressed *jsonSuppressed `json:"suppressed,omitempty"`
+	Fix        *jsonFix        `json:"fix,omitempty"`
 }
 
 type jsonSuppressed struct {
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// jsonFix is what takes the place of an object whose kind is gone.
+type jsonFix struct {
+	YAML  string `json:"yaml"`
+	Exact bool   `json:"exact"`
+	Why   string `json:"why,omitempty"`
 }
 
 type jsonID struct {
@@ -73,6 +83,9 @@ func (checkJSON) write(w io.Writer, r *checked) error {
 	out := checkReport{
 		Objects: r.objects, Files: len(r.files), Cluster: r.cluster, FailOn: r.failOn, Counts: r.counts(),
 		Findings: make([]jsonFinding, len(r.findings)), NotChecked: make([]jsonGap, len(r.gaps)), Errors: r.errorsForJSON(false),
+	}
+	if r.fixes != nil {
+		out.Fixed = r.fixes.files
 	}
 	for i, f := range r.findings {
 		out.Findings[i] = findingForJSON(f.Finding)
@@ -104,6 +117,9 @@ func findingForJSON(f check.Finding) jsonFinding {
 	}
 	if f.Suppressed != nil {
 		j.Suppressed = &jsonSuppressed{By: f.Suppressed.By, Reason: f.Suppressed.Reason}
+	}
+	if f.Fix != nil {
+		j.Fix = &jsonFix{YAML: f.Fix.YAML, Exact: f.Fix.Exact, Why: f.Fix.Why}
 	}
 	return j
 }

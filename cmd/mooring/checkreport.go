@@ -63,6 +63,8 @@ type checked struct {
 	findings []foundIn
 	gaps     []check.Gap
 	failures []failure
+	// fixes are what --fix did; nil without it.
+	fixes *fixes
 }
 
 // failure is why an input could not be checked. The input is nil when it could not even be opened.

@@ -79,6 +79,22 @@ func (t checkText) finding(b *strings.Builder, f foundIn) {
 	if f.Mend != "" {
 		fmt.Fprintf(b, "    %s\n", t.color.dim(visible(f.Mend)))
 	}
+	t.fix(b, f.Fix)
+}
+
+// fix shows what takes the place of an object whose kind is gone.
+func (t checkText) fix(b *strings.Builder, fix *check.Fix) {
+	if fix == nil {
+		return
+	}
+	if fix.Exact {
+		b.WriteString("    in its place, or by mooring check --fix:\n")
+	} else {
+		fmt.Fprintf(b, "    to start from; it is not the same, because %s:\n", visible(fix.Why))
+	}
+	for line := range strings.Lines(fix.YAML) {
+		b.WriteString("      " + visible(strings.TrimRight(line, "\n")) + "\n")
+	}
 }
 
 // note says why a finding is no fault of the commit.
