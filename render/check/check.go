@@ -153,7 +153,7 @@ func (c *Checker) checkObject(o render.Object) []Finding {
 	var found []Finding
 	for _, v := range c.verdicts(o) {
 		f := v.rule.finding(idOf(o), placeOf(o, v.problem), v.problem)
-		f.From = o.From
+		f.From, f.Inherent = o.From, true
 		found = append(found, f)
 	}
 	return found

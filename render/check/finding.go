@@ -52,6 +52,8 @@ type Finding struct {
 	Mend    string
 	// Fix is what takes the place of an object whose kind is gone; nil where there is none.
 	Fix *Fix
+	// Inherent says that the object has the fault by itself: whatever becomes of the rest of the mesh, only another commit mends it.
+	Inherent bool
 	// Known says that the mesh has this fault already: the commit does not make it worse.
 	Known bool
 	// Foreign says that the object is not among those of the commit but lives in the cluster.

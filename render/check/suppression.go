@@ -83,7 +83,7 @@ func annotated(set *render.Set) (map[render.ID]map[string]string, []Finding) {
 			if a.problem != "" {
 				p := problem{Field: "metadata.annotations[" + SuppressAnnotation + "]", Message: a.problem}
 				f := suppressionRule.finding(o.ID(), placeOf(o, p), p)
-				f.From = o.From
+				f.From, f.Inherent = o.From, true
 				found = append(found, f)
 				continue
 			}

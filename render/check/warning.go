@@ -17,7 +17,9 @@ var renderWarning = rule{
 func renderWarnings(set *render.Set) []Finding {
 	var found []Finding
 	for _, w := range set.Warnings {
-		found = append(found, renderWarning.finding(w.Object, w.Origin, problem{Field: w.Field, Message: w.Text, Mend: w.Hint}))
+		f := renderWarning.finding(w.Object, w.Origin, problem{Field: w.Field, Message: w.Text, Mend: w.Hint})
+		f.Inherent = true
+		found = append(found, f)
 	}
 	return found
 }
