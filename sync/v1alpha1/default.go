@@ -26,6 +26,9 @@ func (m *Mooring) Default() {
 	if s.Prune.MaxObjects == nil {
 		s.Prune.MaxObjects = new(int32(50))
 	}
+	if s.Check != nil && s.Check.FailOn == "" {
+		s.Check.FailOn = CheckError
+	}
 	if s.DeletionPolicy == "" {
 		s.DeletionPolicy = DeletionPrune
 	}

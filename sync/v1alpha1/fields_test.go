@@ -32,7 +32,7 @@ windows:
 - {kind: Deny, schedule: "0 17 * * FRI", duration: 63h, timeZone: Europe/Berlin}
 prune: {enabled: false, maxPercent: 26, maxObjects: 51}
 drift: {mode: Correct, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}
-check: {failOn: Error, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}]}
+check: {failOn: Warning, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}], policies: [{path: policies}, {configMapRef: {name: house, key: mesh.yaml}}]}
 promotion: {from: {name: staging}, soak: 30m, mode: Follow}
 dependsOn: [{name: istio}]
 wait: true
@@ -86,7 +86,7 @@ func paths(m map[string]any, above []string) []fieldValue {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		path := append(slices.Clone(above), k)
 		inner, ok := m[k].(map[string]any)
-		if ok && slices.Contains([]string{"source", "ref", "secretRef", "prune"}, k) {
+		if ok && slices.Contains([]string{"source", "ref", "secretRef", "prune", "check"}, k) {
 			all = append(all, paths(inner, path)...)
 			continue
 		}
@@ -120,6 +120,7 @@ func TestDefaults(t *testing.T) {
 		"empty prune": {with("prune: {}"), want(nil)},
 		"no prune":    {with("prune: {enabled: false}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.Enabled = false })},
 		"one limit":   {with("prune: {maxPercent: 90}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.MaxPercent = 90 })},
+		"empty check": {with("check: {}"), want(func(s *v1alpha1.MooringSpec) { s.Check = &v1alpha1.Check{FailOn: v1alpha1.CheckError} })},
 		"null":        {with("prune: null, path: null, deletionPolicy: null"), want(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {

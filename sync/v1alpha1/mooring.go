@@ -57,7 +57,6 @@ type MooringList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.schedule)",message="schedule is not supported by this version of Mooring; new commits are taken up at every interval"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows)",message="windows are not supported by this version of Mooring; use suspend to hold new commits"
 // +kubebuilder:validation:XValidation:rule="!has(self.drift)",message="drift is not supported by this version of Mooring; drift is always corrected, and single objects are left alone with the annotation mooring.dev/drift: ignore"
-// +kubebuilder:validation:XValidation:rule="!has(self.check)",message="check is not supported by this version of Mooring; a finding of level Error always blocks the commit"
 // +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.dependsOn)",message="dependsOn is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
@@ -123,9 +122,10 @@ type MooringSpec struct {
 	// How drift is treated. Not supported by this version: refused. Drift is always corrected.
 	// +optional
 	Drift *Unsupported `json:"drift,omitempty"`
-	// Which findings block a commit. Not supported by this version: refused. Findings of level Error block.
+	// Which findings of the check keep a commit out of the cluster, which do not, and the rules of the house. Without it,
+	// new findings of level Error do.
 	// +optional
-	Check *Unsupported `json:"check,omitempty"`
+	Check *Check `json:"check,omitempty"`
 	// The environment that this one follows. Not supported by this version: refused.
 	// +optional
 	Promotion *Unsupported `json:"promotion,omitempty"`

@@ -140,7 +140,25 @@ func TestRefused(t *testing.T) {
 		"empty windows":        {with("windows: []"), "windows are not supported by this version of Mooring"},
 		"drift":                {with("drift: {mode: Correct, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}"), "drift is not supported by this version of Mooring; drift is always corrected"},
 		"empty drift":          {with("drift: {}"), "drift is not supported by this version of Mooring"},
-		"check":                {with("check: {failOn: Error, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}]}"), "check is not supported by this version of Mooring"},
+		"other level":          {with("check: {failOn: error}"), `supported values: "Error", "Warning", "Info"`},
+		"code in small":        {with("check: {ignore: [ist0102]}"), "a code is written as in the finding, such as MOOR012 or IST0102"},
+		"code of no number":    {with("check: {ignore: [MOOR]}"), "a code is written as in the finding"},
+		"all codes ignored":    {with("check: {ignore: ['*']}"), "a code is written as in the finding"},
+		"code twice":           {with("check: {ignore: [IST0102, IST0102]}"), "Duplicate value"},
+		"suppress no code":     {with("check: {suppress: [{resource: Service/apps/web}]}"), "spec.check.suppress[0].code: Required value"},
+		"suppress a word":      {with("check: {suppress: [{code: all, resource: Service/apps/web}]}"), "such as MOOR012 or IST0102, or is * for all"},
+		"suppress nowhere":     {with("check: {suppress: [{code: IST0118}]}"), "spec.check.suppress[0].resource: Required value"},
+		"suppress a name":      {with("check: {suppress: [{code: IST0118, resource: web}]}"), "resource is Kind/namespace/name, such as Service/apps/*"},
+		"suppress a group":     {with("check: {suppress: [{code: IST0118, resource: v1/Service/apps/web}]}"), "resource is Kind/namespace/name"},
+		"suppress a range":     {with("check: {suppress: [{code: IST0118, resource: 'Service/apps/[a-z]'}]}"), "resource is Kind/namespace/name"},
+		"policy from nowhere":  {with("check: {policies: [{}]}"), "exactly one of path and configMapRef must be set"},
+		"policy from two":      {with("check: {policies: [{path: a, configMapRef: {name: b}}]}"), "exactly one of path and configMapRef must be set"},
+		"absolute policy":      {with("check: {policies: [{path: /policies}]}"), "path is relative to the root of the repository: write policies/mesh.yaml, not /policies/mesh.yaml"},
+		"policy up":            {with("check: {policies: [{path: a/../../b}]}"), "path cannot lead out of the repository: it must not contain .."},
+		"empty policy path":    {with("check: {policies: [{path: ''}]}"), "spec.check.policies[0].path"},
+		"ConfigMap of no name": {with("check: {policies: [{configMapRef: {key: a}}]}"), "spec.check.policies[0].configMapRef.name: Required value"},
+		"ConfigMap elsewhere":  {with("check: {policies: [{configMapRef: {name: a, namespace: b}}]}"), `unknown field "spec.check.policies[0].configMapRef.namespace"`},
+		"unknown in check":     {with("check: {failon: Error}"), `unknown field "spec.check.failon"`},
 		"promotion":            {with("promotion: {from: {name: staging}, soak: 30m, mode: Follow}"), "promotion is not supported by this version of Mooring"},
 		"dependsOn":            {with("dependsOn: [{name: istio}]"), "dependsOn is not supported by this version of Mooring"},
 		"serviceAccountName":   {with("serviceAccountName: mesh-deployer"), "serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"},
@@ -215,6 +233,9 @@ func TestAccepted(t *testing.T) {
 		"orphan":                with("deletionPolicy: Orphan"),
 		"prune on deletion":     with("deletionPolicy: Prune"),
 		"suspend":               with("suspend: true"),
+		"check":                 with("check: {failOn: Warning, ignore: [IST0102, HOUSE-7], suppress: [{code: IST0118, resource: Service/apps/*}, {code: '*', resource: Namespace/istio-system}]}"),
+		"check of all":          with("check: {failOn: Info}"),
+		"policies":              with("check: {policies: [{path: policies}, {path: policies/..mesh.yaml}, {configMapRef: {name: house}}, {configMapRef: {name: house, key: mesh.yaml}}]}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := parse(t, spec)
@@ -286,9 +307,10 @@ func TestStatusLists(t *testing.T) {
 		most  int
 		entry map[string]any
 	}{
-		"history":  {10, map[string]any{"revision": "main@sha1:" + id, "appliedAt": "2026-01-02T03:04:05Z", "digest": "sha256:00"}},
-		"drift":    {20, map[string]any{"object": "VirtualService/shop/web"}},
-		"findings": {20, map[string]any{"code": "IST0101", "level": "Error", "message": "m"}},
+		"history":    {10, map[string]any{"revision": "main@sha1:" + id, "appliedAt": "2026-01-02T03:04:05Z", "digest": "sha256:00"}},
+		"drift":      {20, map[string]any{"object": "VirtualService/shop/web"}},
+		"findings":   {20, map[string]any{"code": "IST0101", "level": "Error", "message": "m"}},
+		"notChecked": {20, map[string]any{"code": "IST0101", "about": "hosts", "why": "forbidden"}},
 	}
 	for field, c := range entries {
 		for n, good := range map[int]bool{c.most: true, c.most + 1: false} {

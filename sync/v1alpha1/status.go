@@ -81,13 +81,26 @@ type MooringStatus struct {
 	// How many fields differ in all.
 	// +optional
 	DriftCount int32 `json:"driftCount,omitempty"`
-	// The first twenty findings about the newest revision.
+	// The first twenty findings about the newest revision, those that keep it out of the cluster first. Findings that the mesh has
+	// already in objects of somebody else are left out.
 	// +optional
 	// +kubebuilder:validation:MaxItems=20
 	Findings []FindingEntry `json:"findings,omitempty"`
 	// How many findings there are in all.
 	// +optional
 	FindingCount int32 `json:"findingCount,omitempty"`
+	// How many of them keep the newest revision out of the cluster: those of spec.check.failOn and worse that are new,
+	// about objects of the revision itself, and that nobody accepted.
+	// +optional
+	BlockingCount int32 `json:"blockingCount,omitempty"`
+	// The first twenty questions of the check that could not be answered, such as for want of the right to list a kind. Where
+	// there are some, no finding does not mean no fault.
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	NotChecked []NotCheckedEntry `json:"notChecked,omitempty"`
+	// How many questions could not be answered in all.
+	// +optional
+	NotCheckedCount int32 `json:"notCheckedCount,omitempty"`
 }
 
 // Inventory counts the objects of a Mooring.
@@ -145,7 +158,7 @@ type DriftEntry struct {
 type FindingEntry struct {
 	// The rule that was broken, such as IST0101.
 	Code string `json:"code"`
-	// Error, Warning or Info. An Error keeps the commit out of the cluster.
+	// Error, Warning or Info. spec.check.failOn says which of them keep a commit out of the cluster.
 	Level string `json:"level"`
 	// Kind/namespace/name.
 	// +optional
@@ -155,4 +168,23 @@ type FindingEntry struct {
 	File string `json:"file,omitempty"`
 	// What is wrong, and what to do about it.
 	Message string `json:"message"`
+	// The mesh has this fault already; the revision does not make it worse.
+	// +optional
+	Known bool `json:"known,omitempty"`
+	// The object is not one of the revision but of somebody else.
+	// +optional
+	Foreign bool `json:"foreign,omitempty"`
+	// Who accepted the finding, and why; empty when nobody did.
+	// +optional
+	Suppressed string `json:"suppressed,omitempty"`
+}
+
+// NotCheckedEntry is one question that the check could not answer.
+type NotCheckedEntry struct {
+	// The rule that asked.
+	Code string `json:"code"`
+	// What was not checked.
+	About string `json:"about"`
+	// Why it was not.
+	Why string `json:"why"`
 }
