@@ -67,7 +67,7 @@ func New(cfg *rest.Config, opts Options) (*Syncer, error) {
 	return s, err
 }
 
-func newSyncer(cfg *rest.Config, reader credentials, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
+func newSyncer(cfg *rest.Config, reader reader, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
 	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout})
 	if err != nil {
 		return nil, nil, err
@@ -77,12 +77,13 @@ func newSyncer(cfg *rest.Config, reader credentials, writer client.Client, opts 
 		return nil, nil, err
 	}
 	return &Syncer{
-		source:      store,
-		renderer:    NewRenderer(),
-		check:       check.Check,
-		applier:     applier,
-		credentials: reader,
-		parent:      parent{client: writer, tool: "mooring/" + opts.Version},
+		source:   store,
+		renderer: NewRenderer(),
+		checker:  check.New(),
+		surveyor: applier,
+		applier:  applier,
+		reader:   reader,
+		parent:   parent{client: writer, tool: "mooring/" + opts.Version},
 	}, applier, nil
 }
 

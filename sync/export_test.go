@@ -1,32 +1,30 @@
 package sync
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mooring-dev/mooring/render"
-	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
 // Stages of a Syncer that tests put their own in.
 type Stages struct {
-	Source      source
-	Renderer    renderer
-	Check       func(ctx context.Context, set *render.Set) ([]check.Finding, error)
-	Applier     applier
-	Credentials credentials
-	Client      client.Client
+	Source   source
+	Renderer renderer
+	Checker  checker
+	Surveyor surveyor
+	Applier  applier
+	Reader   reader
+	Client   client.Client
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
 	return &Syncer{
-		source: s.Source, renderer: s.Renderer, check: s.Check, applier: s.Applier,
-		credentials: s.Credentials, parent: parent{client: s.Client, tool: "mooring/test"},
+		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
+		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"},
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
-	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -36,13 +35,14 @@ type applier interface {
 
 // Syncer makes passes. It is safe for concurrent use by different Moorings.
 type Syncer struct {
-	source      source
-	renderer    renderer
-	check       func(ctx context.Context, set *render.Set) ([]check.Finding, error)
-	applier     applier
-	credentials credentials
-	parent      parent
-	units       units
+	source   source
+	renderer renderer
+	checker  checker
+	surveyor surveyor
+	applier  applier
+	reader   reader
+	parent   parent
+	units    units
 }
 
 // Once makes one pass: what does Git want, may the mesh have it, what is different, make it so. While the newest
@@ -82,8 +82,7 @@ func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) (out Outcome)
 	return p.out
 }
 
-// target is what Git wants now: the newest commit, fetched, rendered and checked. A commit whose answer is known
-// is not rendered again, be the answer a set or a refusal.
+// target is what Git wants now: the newest commit, fetched, rendered and checked.
 func (p *pass) target(ctx context.Context) (*target, error) {
 	remote, err := p.remote(ctx)
 	if err != nil {
@@ -95,13 +94,13 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 	}
 	p.out.Newest = rev
 	t, err := p.load(ctx, remote, rev)
-	if t != nil {
-		p.out.Findings = t.findings
-	}
 	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	if err := p.judge(ctx, remote, t); err != nil {
+		return nil, err
+	}
+	return t.as(rev), nil
 }
 
 // newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy asks no
@@ -119,18 +118,15 @@ func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision,
 	return rev, nil
 }
 
-// load renders and checks a revision, or remembers what came of it.
+// load renders a revision, or remembers what came of it, be it a set or a refusal.
 func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
 	key := targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}
 	if t := p.unit.known(key); t != nil {
-		return t.as(rev), t.refused
+		return t, t.unfit
 	}
 	t, err := p.render(ctx, remote, rev)
-	if err == nil {
-		t.findings, err = p.look(ctx, t.set)
-	}
-	t.refused = err
-	if final(err) && ctx.Err() == nil { // a pass that ran out of time says nothing about the commit
+	t.unfit = err
+	if err == nil || final(err) && ctx.Err() == nil { // a pass that ran out of time says nothing about the commit
 		p.unit.latest = t
 	}
 	return t, err
@@ -155,19 +151,6 @@ func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revisi
 func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error) {
 	defer p.took(report.StageFetch)()
 	return p.source.Snapshot(ctx, remote, rev)
-}
-
-// look checks a set; a finding of level Error refuses it.
-func (p *pass) look(ctx context.Context, set *render.Set) ([]check.Finding, error) {
-	defer p.took(report.StageCheck)()
-	findings, err := p.check(ctx, set)
-	if err == nil && check.Blocks(findings) {
-		err = errBlocked
-	}
-	if err != nil {
-		return findings, &StageError{Stage: report.StageCheck, Err: err}
-	}
-	return findings, nil
 }
 
 // plan compares a target with the cluster.

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
@@ -34,6 +37,10 @@ type world struct {
 	resolveErr error
 	renderErr  map[repos.Commit]error
 	findings   map[repos.Commit][]check.Finding
+	gaps       []check.Gap
+	checkErr   error
+	surveyErr  error
+	configMaps map[string]map[string]string
 	planErr    error
 	guard      *apply.Guard
 	runErr     error
@@ -45,6 +52,7 @@ type world struct {
 	planned           []string // the object names of each set that was planned for
 	policies          []apply.Policy
 	runs              int
+	requests          []check.Request
 }
 
 func newWorld() *world {
@@ -62,7 +70,7 @@ func newWorld() *world {
 
 // restarted is another agent over the same world: it remembers nothing.
 func (w *world) restarted() *sync.Syncer {
-	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Check: w.check, Applier: w})
+	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Checker: w, Surveyor: w, Applier: w, Reader: w})
 }
 
 // rev makes a revision whose commit id is one repeated digit.
@@ -100,8 +108,23 @@ func set(name string) *render.Set {
 	return &render.Set{Objects: []render.Object{{Unstructured: u}}}
 }
 
-func (w *world) check(_ context.Context, set *render.Set) ([]check.Finding, error) {
-	return w.findings[repos.Commit(strings.Repeat(set.Objects[0].GetName()[:1], 40))], nil
+func (w *world) Check(_ context.Context, q check.Request) (*check.Report, error) {
+	w.requests = append(w.requests, q)
+	return &check.Report{Findings: w.findings[repos.Commit(strings.Repeat(q.Set.Objects[0].GetName()[:1], 40))], Gaps: w.gaps}, w.checkErr
+}
+
+func (w *world) Surroundings(context.Context) (*apply.Surroundings, error) {
+	return &apply.Surroundings{}, w.surveyErr
+}
+
+// Get gives the ConfigMaps of the world.
+func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	data, ok := w.configMaps[key.Name]
+	if !ok {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+	}
+	into.(*corev1.ConfigMap).Data = data
+	return nil
 }
 
 func (w *world) Plan(_ context.Context, u apply.Unit, set *render.Set, p apply.Policy) (*apply.Plan, error) {
@@ -139,7 +162,7 @@ func (w *world) pass(t *testing.T) report.Outcome {
 func (w *world) lastPlanned() string { return w.planned[len(w.planned)-1] }
 
 func blocked() []check.Finding {
-	return []check.Finding{{Code: "MOOR001", Level: check.Error, Message: "unknown field"}}
+	return []check.Finding{{Code: "MOOR001", Level: check.Error, Message: "unknown field", Inherent: true}}
 }
 
 func want(t *testing.T, out report.Outcome, reason string) {

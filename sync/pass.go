@@ -14,11 +14,13 @@ import (
 )
 
 // errBlocked stands for the findings, which the outcome holds.
-var errBlocked = errors.New("findings of level Error block the commit")
+var errBlocked = errors.New("findings of the check block the commit")
 
 // StageError is a failure and the stage that it happened in.
 type StageError struct {
 	Stage report.Stage
+	// Again says when a failure of the check is looked at again; the other stages decide by themselves.
+	Again report.Again
 	Err   error
 }
 
@@ -77,7 +79,7 @@ func (p *pass) fail(err error) {
 	p.out.Stage = p.stage
 	var at *StageError
 	if errors.As(err, &at) {
-		p.out.Stage = at.Stage
+		p.out.Stage, p.out.Again = at.Stage, at.Again
 	}
 	p.out.Reason = reason(p.out.Stage)
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // next is the pause before the next pass of a unit, which counts its failures. Fetching and applying may work the
-// next time, so they are tried sooner than the interval says, with growing pauses. Rendering, checking and guards answer
-// the same until another commit is there: they wait for the interval.
+// next time, so they are tried sooner than the interval says, with growing pauses; so is a check that could not be made. Rendering, findings and
+// guards answer the same until another commit is there: they wait for the interval.
 func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	interval := m.Spec.Interval.Duration
 	if out.Reason == v1alpha1.ReasonProgressing {
@@ -50,7 +50,7 @@ func retried(out Outcome) bool {
 	case report.StageFetch, report.StagePlan, report.StageApply:
 		return true
 	}
-	return false
+	return out.Again == report.AgainSoon
 }
 
 func spread(d time.Duration) time.Duration {

@@ -13,9 +13,9 @@ import (
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
-// credentials reads Secrets straight from the API server, never through a cache: an agent that caches Secrets holds
+// reader reads Secrets and ConfigMaps that a Mooring names straight from the API server, never through a cache: an agent that caches Secrets holds
 // every Secret of the cluster in memory, and needs the right to list them all.
-type credentials interface {
+type reader interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
@@ -29,7 +29,7 @@ func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
 	}
 	name := types.NamespacedName{Namespace: p.mooring.Namespace, Name: src.SecretRef.Name}
 	var secret corev1.Secret
-	err := p.credentials.Get(ctx, name, &secret)
+	err := p.reader.Get(ctx, name, &secret)
 	if apierrors.IsNotFound(err) {
 		return remote, &mendable{
 			error: fmt.Errorf("read Secret %s: it does not exist", name),

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mooring-dev/mooring/render"
-	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -19,15 +18,16 @@ type targetKey struct {
 	path   string
 }
 
-// target is what came of rendering and checking a commit.
+// target is what came of rendering a commit, and of checking it.
 type target struct {
-	key      targetKey
-	rev      repos.Revision
-	set      *render.Set
-	digest   string
-	findings []check.Finding
-	// refused is why the commit may not be applied; nil when it may.
-	refused error
+	key    targetKey
+	rev    repos.Revision
+	set    *render.Set
+	digest string
+	// unfit is why the commit does not render; nil when it does.
+	unfit error
+	// verdict of the check that was made last; nil when none was.
+	verdict *verdict
 }
 
 // as is the target under another name of the same commit: a ref may have been renamed.

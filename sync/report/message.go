@@ -3,10 +3,10 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mooring-dev/mooring/apply"
-	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -50,7 +50,13 @@ func Message(out Outcome) string {
 func failure(out Outcome) string {
 	switch out.Reason {
 	case v1alpha1.ReasonCheckFailed:
-		return fmt.Sprintf("%s is refused: %s", out.Newest, blocking(out.Findings))
+		switch {
+		case out.Again == AgainSoon:
+			return fmt.Sprintf("%s could not be checked: %v", out.Newest, first(out.Err))
+		case slices.ContainsFunc(out.Findings, out.blocks):
+			return fmt.Sprintf("%s is refused: %s", out.Newest, blocking(out))
+		}
+		return fmt.Sprintf("%s is refused: %v", out.Newest, first(out.Err))
 	case v1alpha1.ReasonPruneGuarded:
 		return fmt.Sprintf("%s is held: %s", out.Newest, out.Plan.Guard.Message)
 	case v1alpha1.ReasonRenderFailed:
@@ -60,10 +66,10 @@ func failure(out Outcome) string {
 }
 
 // blocking names the first findings that block, and counts the rest.
-func blocking(all []check.Finding) string {
+func blocking(out Outcome) string {
 	var errs []string
-	for _, f := range all {
-		if f.Level.AtLeast(check.Error) {
+	for _, f := range out.Findings {
+		if out.blocks(f) {
 			errs = append(errs, f.String())
 		}
 	}
@@ -110,7 +116,15 @@ func few(all []string, what string) string {
 // mend is the next step for a person that goes with the reason.
 func mend(out Outcome) string {
 	switch out.Reason {
-	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed:
+	case v1alpha1.ReasonCheckFailed:
+		switch out.Again {
+		case AgainSoon:
+			return "It is tried again by itself"
+		case AgainAtInterval:
+			return "It is looked at again at each interval: push a commit that mends it, or put right in the cluster what it lacks"
+		}
+		return "It is not tried again: push a commit that mends it, or correct the spec"
+	case v1alpha1.ReasonRenderFailed:
 		return "It is not tried again: push a commit that mends it, or correct the spec"
 	case v1alpha1.ReasonPruneGuarded:
 		if out.Plan.Guard.Reason != apply.GuardEmpty {

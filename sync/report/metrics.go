@@ -17,6 +17,7 @@ type Metrics struct {
 	corrections *prometheus.CounterVec
 	objects     *prometheus.GaugeVec
 	findings    *prometheus.GaugeVec
+	notChecked  *prometheus.GaugeVec
 	finished    *prometheus.GaugeVec
 }
 
@@ -48,8 +49,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "mooring_objects", Help: "Objects of the applied revision.",
 		}, unit),
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_findings", Help: "Findings about the newest revision, by level.",
+			Name: "mooring_findings", Help: "Findings about the newest revision that nobody accepted, by level.",
 		}, with("level")),
+		notChecked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_not_checked", Help: "Questions of the check about the newest revision that could not be answered, such as for want of a right.",
+		}, unit),
 		finished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mooring_last_pass_timestamp_seconds", Help: "When the last pass was over, as Unix time in seconds.",
 		}, unit),
@@ -67,7 +71,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.objects, m.findings, m.finished}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.objects, m.findings, m.notChecked, m.finished}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -90,8 +94,11 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	if !out.Newest.IsZero() {
 		m.findings.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
 		for _, f := range out.Findings {
-			m.findings.WithLabelValues(namespace, name, string(f.Level)).Inc()
+			if f.Suppressed == nil {
+				m.findings.WithLabelValues(namespace, name, string(f.Level)).Inc()
+			}
 		}
+		m.notChecked.WithLabelValues(namespace, name).Set(float64(len(out.NotChecked)))
 	}
 	if out.Result == nil {
 		return

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mooring-dev/mooring/apply"
@@ -22,6 +23,19 @@ const (
 	StageHealth Stage = "health"
 )
 
+// Again says when a failure of the check is looked at again without another commit. The other stages decide by themselves.
+type Again string
+
+// The times to look again.
+const (
+	// AgainNever : the commit has the fault by itself.
+	AgainNever Again = ""
+	// AgainAtInterval : the fault is one beside what lives in the cluster, which may change.
+	AgainAtInterval Again = "interval"
+	// AgainSoon : the check could not be made, which is not the commit's fault.
+	AgainSoon Again = "soon"
+)
+
 // Cause is what made a pass apply something.
 type Cause string
 
@@ -41,6 +55,8 @@ type Outcome struct {
 	Reason string
 	// Stage that failed; empty when none did.
 	Stage Stage
+	// Again says when a failure of the check is looked at again.
+	Again Again
 	// Err is why the newest commit is not in force; nil when it is.
 	Err error
 	// KeepErr is why drift could not be corrected to the applied revision while the newest one is refused.
@@ -55,8 +71,12 @@ type Outcome struct {
 	// Cause of what was applied.
 	Cause Cause
 
-	// Findings about the newest revision.
+	// Findings about the newest revision, those that block first.
 	Findings []check.Finding
+	// FailOn is the mildest level of a finding that blocks; empty means Error.
+	FailOn check.Level
+	// NotChecked are the questions about the newest revision that could not be answered.
+	NotChecked []check.Gap
 	// Plan that was run, or that a guard refused, or that a preview ends with; nil when it did not come to one.
 	Plan *apply.Plan
 	// Result of the run; nil when nothing was run.
@@ -72,4 +92,9 @@ type Outcome struct {
 // Ready is true when the newest commit is in force and, where that is asked for, healthy.
 func (o Outcome) Ready() bool {
 	return o.Err == nil && o.KeepErr == nil && o.Stage == ""
+}
+
+// blocks says whether a finding keeps the newest commit out.
+func (o Outcome) blocks(f check.Finding) bool {
+	return f.Blocks(cmp.Or(o.FailOn, check.Error))
 }

@@ -31,7 +31,8 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 	}
 	if !out.Newest.IsZero() {
 		s.LastAttemptedRevision = out.Newest.String()
-		s.Findings, s.FindingCount = findings(out.Findings)
+		s.Findings, s.FindingCount, s.BlockingCount = findings(out)
+		s.NotChecked, s.NotCheckedCount = notChecked(out.NotChecked)
 	}
 	s.Drift, s.DriftCount = drift(s.Drift, out)
 	if out.Result != nil {
@@ -64,8 +65,8 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 
 	// Reconciling and Stalled are there only while they are true, as kstatus wants them.
 	ongoing := map[string]bool{
-		v1alpha1.ConditionReconciling: out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out.Reason),
-		v1alpha1.ConditionStalled:     stalls(out.Reason),
+		v1alpha1.ConditionReconciling: out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out),
+		v1alpha1.ConditionStalled:     stalls(out),
 	}
 	for kind, holds := range ongoing {
 		if holds {
@@ -90,10 +91,10 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 }
 
 // stalls is true for the reasons that no retry cures: another commit, spec or confirmation is needed.
-func stalls(reason string) bool {
-	switch reason {
+func stalls(out Outcome) bool {
+	switch out.Reason {
 	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonPruneGuarded, v1alpha1.ReasonVerificationFailed:
-		return true
+		return out.Again != AgainSoon
 	}
 	return false
 }
@@ -106,13 +107,37 @@ func pending(out Outcome) []apply.StepResult {
 	return append(out.Result.Failed(), out.Result.NotReached()...)
 }
 
-func findings(all []check.Finding) (listed []v1alpha1.FindingEntry, count int32) {
-	for _, f := range all[:min(len(all), maxListed)] {
+func findings(out Outcome) (listed []v1alpha1.FindingEntry, count, blocking int32) {
+	for _, f := range out.Findings[:min(len(out.Findings), maxListed)] {
 		listed = append(listed, v1alpha1.FindingEntry{
 			Code: f.Code, Level: string(f.Level), Object: f.Subject(), File: f.Origin.String(), Message: clip(f.Text()),
+			Known: f.Known, Foreign: f.Foreign, Suppressed: accepted(f.Suppressed),
 		})
 	}
-	return listed, int32(len(all))
+	for _, f := range out.Findings {
+		if out.blocks(f) {
+			blocking++
+		}
+	}
+	return listed, int32(len(out.Findings)), blocking
+}
+
+// accepted says who accepted a finding, and why.
+func accepted(s *check.Suppressed) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Reason == "":
+		return s.By
+	}
+	return clip(s.By + ": " + s.Reason)
+}
+
+func notChecked(gaps []check.Gap) (listed []v1alpha1.NotCheckedEntry, count int32) {
+	for _, g := range gaps[:min(len(gaps), maxListed)] {
+		listed = append(listed, v1alpha1.NotCheckedEntry{Code: g.Code, About: clip(g.About), Why: clip(g.Why)})
+	}
+	return listed, int32(len(gaps))
 }
 
 // drift lists the fields that differ and could not be put right. An entry that was known keeps its since.
