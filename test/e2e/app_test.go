@@ -44,7 +44,7 @@ spec:
 func TestAppConfiguration(t *testing.T) {
 	w := shared(t)
 	s := newSite(t, w.World, under("prod", all(some("a=1 b=1 c=1"), files{
-		"svc.yaml": service("web"), "app.yaml": application(90, 10, ""),
+		"svc.yaml": service("web"), "v1.yaml": workload("web", "v1"), "v2.yaml": workload("web", "v2"), "app.yaml": application(90, 10, ""),
 	})))
 	u := s.mooring("prod", at("prod"))
 	u.inForce(s.head())

@@ -21,7 +21,7 @@ func TestLaw5RestCostsNothing(t *testing.T) {
 	w := quiet(t)
 	cleared(t, w)
 	agent := startAgent(t, w, world.AgentOptions{})
-	s := newSite(t, w, all(under("one", all(some("a=1 b=1"), files{"route.yaml": virtualService("shop")})), under("two", some("c=1 d=1"))))
+	s := newSite(t, w, all(under("one", all(some("a=1 b=1"), files{"route.yaml": virtualService("shop"), "service.yaml": service("shop")})), under("two", some("c=1 d=1"))))
 	one, two := s.mooring("one", func(m *mooring) { at("one")(m); every(time.Second)(m) }), s.mooring("two", func(m *mooring) { at("two")(m); every(time.Second)(m) })
 	one.inForce(s.head())
 	two.inForce(s.head())

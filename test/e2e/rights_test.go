@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -42,12 +44,40 @@ func TestDeployedRightsSuffice(t *testing.T) {
 	u.inForce(s.head())
 	s.want("a=1 b=1")
 	u.event(v1alpha1.ReasonApplied, "4 created")
+	if m := u.sync(); m.Status.NotCheckedCount != 0 {
+		t.Errorf("with the rights that deploy gives, this was not checked: %+v", m.Status.NotChecked)
+	}
 
 	u.inForceAfterSync(s.commit(files{"b.yaml": "", "a.yaml": configMap("a", "2")}))
 	s.want("a=2")
 	s.tamper("a", "by-hand")
 	u.sync()
 	s.want("a=2")
+
+	// Without the right to list Secrets, that question of the check is not answered, and the rest goes on.
+	if out, err := w.Cluster.Kubectl(t.Context(), "delete", "clusterrolebinding", "mooring-secrets"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	eventually(t, "Secrets may not be listed", func() error {
+		if out, err := w.Cluster.Kubectl(t.Context(), "auth", "can-i", "list", "secrets", "-A", "--as", "system:serviceaccount:mooring-system:mooring"); err == nil {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+	u.inForceAfterSync(s.commit(files{"gateway.yaml": `apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: shop, namespace: NS}
+spec:
+  selector: {istio: ingressgateway}
+  servers:
+  - port: {number: 443, name: https, protocol: HTTPS}
+    hosts: [shop.example.com]
+    tls: {mode: SIMPLE, credentialName: shop-tls}
+`}))
+	m := u.sync()
+	if m.Status.NotCheckedCount == 0 || !strings.Contains(fmt.Sprint(m.Status.NotChecked), "secrets is forbidden") {
+		t.Errorf("not checked are %+v", m.Status.NotChecked)
+	}
 
 	// An object of a kind that it has no right to: refused by name, and nothing else suffers.
 	u.edit(func(m *mooring) { m.Spec.Path = "roles" })
@@ -56,7 +86,7 @@ kind: Role
 metadata: {name: more, namespace: NS}
 rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `})
-	m := u.sync()
+	m = u.sync()
 	ready(t, m, "False", v1alpha1.ReasonApplyFailed, "roles", "forbidden")
 	s.want("a=2")
 

@@ -113,7 +113,7 @@ func TestDeletedMooringPrunes(t *testing.T) {
 
 func TestDeletedMooringOrphans(t *testing.T) {
 	w := shared(t)
-	s := newSite(t, w.World, all(some("a=1"), files{"route.yaml": virtualService("shop")}))
+	s := newSite(t, w.World, all(some("a=1"), files{"route.yaml": virtualService("shop"), "service.yaml": service("shop")}))
 	u := s.mooring("prod", func(m *mooring) { m.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })
 	u.inForce(s.head())
 	before := s.list(virtualServices)["shop"]

@@ -72,8 +72,10 @@ func (w *World) start(ctx context.Context, binaries Binaries) (err error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	w.client, err = client.New(w.Cluster.Config(), client.Options{Scheme: scheme})
-	return err
+	if w.client, err = client.New(w.Cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return w.addGateway(ctx)
 }
 
 // dirPrefix and the number of the process that made it begin the name of a world's folder.
