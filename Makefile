@@ -52,6 +52,10 @@ lint: ## format, vet, staticcheck, errcheck, go.mod, generated code
 bench-render: ## measure renders beside kustomize build, into test/bench/RESULTS.md; BENCH_RENDER='-sizes 1000 -limit 10m' for other than the default
 	go run ./test/bench/render $(BENCH_RENDER)
 
+.PHONY: bench-check
+bench-check: ## measure checks beside istioctl analyze, into test/bench/RESULTS.md; BENCH_CHECK='-sizes 500' for other than the default
+	go run ./test/bench/check $(BENCH_CHECK)
+
 .PHONY: vuln
 vuln: ## known holes in what the binary really calls; needs the network, so it is not part of the gate
 	go tool govulncheck ./cmd/...

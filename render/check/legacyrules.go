@@ -66,7 +66,7 @@ func (s *subject) retired() []legacy.Change {
 	if s.schema == nil {
 		return nil
 	}
-	return legacy.Fields(s.root())
+	return s.old()
 }
 
 // todaysNames says of fields that are no longer there what they are called today.

@@ -2,11 +2,13 @@ package check
 
 import (
 	"encoding/json"
+	"sync"
 
 	"istio.io/istio/pkg/config"
 	"istio.io/istio/pkg/config/schema/resource"
 
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/legacy"
 	"github.com/mooring-dev/mooring/render/check/schema"
 )
 
@@ -33,6 +35,8 @@ type subject struct {
 	refusals []schema.Fault
 	said     []bool
 	fields   map[string]string
+	// old is what earlier versions of Istio read, once asked for.
+	old func() []legacy.Change
 }
 
 // root is the object as it was written: the accessors of Unstructured leave out what has not the type that they expect.
@@ -43,6 +47,7 @@ func (s *subject) root() map[string]any {
 func newSubject(kinds kindIndex, o render.Object) *subject {
 	s := &subject{Object: o, id: o.ID(), kinds: kinds}
 	s.schema = kinds.find(o.GroupVersionKind())
+	s.old = sync.OnceValue(func() []legacy.Change { return legacy.Fields(s.root()) })
 	s.faults = readStrictly(s.schema, s.root())
 	if s.schema != nil && !s.faults.hideTheRest() {
 		s.config, s.decodeErr = s.decode()

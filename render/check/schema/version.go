@@ -23,6 +23,8 @@ import (
 type version struct {
 	structural *schema.Structural
 	types      validation.SchemaValidator
+	// defaults says that the schema has any.
+	defaults bool
 	// rules in CEL; nil when there are none.
 	rules *cel.Validator
 }
@@ -43,7 +45,7 @@ func compile(from *apiextensionsv1.JSONSchemaProps) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &version{structural, types, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	return &version{structural, types, hasDefaults(structural), cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
 // check does what the API server does on create, in its order: defaults, types, lists, and rules unless the types are too wrong for them.
@@ -51,10 +53,16 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Fault, er
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	content := runtime.DeepCopyJSON(object)
-	defaulting.PruneNonNullableNullsWithoutDefaults(content, v.structural)
-	defaulting.Default(content, v.structural)
-	found := validation.ValidateCustomResource(nil, content, v.types)
+	content := object
+	if v.defaults || hasNull(object) { // without either there is nothing to write, and so nothing to copy
+		content = runtime.DeepCopyJSON(object)
+		defaulting.PruneNonNullableNullsWithoutDefaults(content, v.structural)
+		defaulting.Default(content, v.structural)
+	}
+	var found field.ErrorList
+	if !plain(v.structural, content) {
+		found = validation.ValidateCustomResource(nil, content, v.types)
+	}
 	found = append(found, listtype.ValidateListSetsAndMaps(nil, v.structural, content)...)
 	if v.rules != nil && !slices.ContainsFunc(found, hidesRules) {
 		broken, _ := v.rules.Validate(ctx, nil, v.structural, content, nil, celconfig.RuntimeCELCostBudget)
@@ -64,6 +72,31 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Fault, er
 		found = append(found, broken...)
 	}
 	return faults(content, found), nil
+}
+
+func hasDefaults(s *schema.Structural) (found bool) {
+	visitor := schema.Visitor{Structural: func(s *schema.Structural) bool {
+		found = found || s.Default.Object != nil
+		return false
+	}}
+	visitor.Visit(s)
+	return found
+}
+
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, in := range v {
+			if hasNull(in) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	}
+	return false
 }
 
 // unknown are the fields that the schema does not have, and that the API server drops or refuses.
