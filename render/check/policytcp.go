@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	networking "istio.io/api/networking/v1alpha3"
 	security "istio.io/api/security/v1beta1"
 	authz "istio.io/istio/pilot/pkg/security/authz/model"
 	"istio.io/istio/pkg/config/kube"
@@ -54,6 +55,9 @@ func (v *view) reportTCP(p authorization, i int, r *security.Rule, what string) 
 		return // it is for whatever speaks HTTP
 	}
 	for _, w := range v.listening(p.object, p.selector()) {
+		if v.servesGateway(w) {
+			continue
+		}
 		tcp, others := v.tcpPorts(w)
 		for _, t := range tcp {
 			if !slices.ContainsFunc(named, func(n namedPort) bool { return n.port == t.port }) && (others || len(named) > 0) {
@@ -70,6 +74,20 @@ func (v *view) reportTCP(p authorization, i int, r *security.Rule, what string) 
 			return
 		}
 	}
+}
+
+// servesGateway says whether the listeners of a workload come from Gateways: whether they carry HTTP is said there, and TLS that ends at one may well
+// carry it. The names of a Service's ports decide nothing then.
+func (v *view) servesGateway(w workload) bool {
+	if w.annotations["inject.istio.io/templates"] == "gateway" {
+		return true
+	}
+	for _, gw := range specs[*networking.Gateway](v, networkingGroup, "Gateway") {
+		if len(gw.GetSelector()) > 0 && w.selected(gw.GetSelector()) {
+			return true
+		}
+	}
+	return false
 }
 
 // tcpPort is a port of a workload that carries something else than HTTP, and the Service's port that says so.
