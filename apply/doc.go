@@ -20,6 +20,9 @@
 // An answer is never made up from an error: discovery of a group, a LIST, a GET that fail mean that there is no plan (a 404 for a kind
 // means "none" only when a complete discovery says so too). A recorded kind that is not served today stays recorded.
 //
+// Surroundings is another look, for the check of a commit and only then: what lives there whoever it belongs to, Pods and Secrets as metadata alone. What cannot be
+// listed is said to be unread.
+//
 // # Deciding
 //
 // A difference is what people write: labels, annotations, finalizers, owners and everything but metadata and status. Fields that other

@@ -10,5 +10,7 @@
 //
 // Failures are *StageError: the stage decides the Ready reason and the retry. Fetching, planning and applying are
 // tried again with growing pauses; rendering and checking wait for another commit, since trying again cannot cure
-// them. While the newest commit is refused, the one that was applied last is kept: drift is still corrected to it.
+// them. A check differs from that in two ways. One that could not be made, because the cluster or a ConfigMap with policies could not be
+// read, says nothing of the commit and is tried again soon. A refusal that something else in the cluster would cure, such as a Service that another team
+// makes, is looked at again at each interval, without rendering. While the newest commit is refused, the one that was applied last is kept: drift is still corrected to it.
 package sync
