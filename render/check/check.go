@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"istio.io/istio/pkg/log"
@@ -28,8 +27,6 @@ type Checker struct {
 	// schemas are the definitions of Istio's kinds, definitions those that sets bring along.
 	schemas     *schema.Library
 	definitions world.Kept[definition]
-	// library is held while Istio's analyzers and generators run: they keep globals.
-	library sync.Mutex
 }
 
 // verdict is a problem and the rule that found it. It has no place yet: the same object may be at another line in the next commit.
@@ -96,10 +93,17 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 	return report, nil
 }
 
+// library holds the token of whoever runs Istio's analyzers and generators, which keep globals of the process. A check that waits for it stops with its context.
+var library = make(chan struct{}, 1)
+
 // checkWorld asks all that looks at more than one object. The before is nil while the living mesh itself is looked at.
 func (c *Checker) checkWorld(ctx context.Context, w, before *world.World, set *render.Set) (found []Finding, gaps []Gap, err error) {
-	c.library.Lock()
-	defer c.library.Unlock()
+	select {
+	case library <- struct{}{}:
+		defer func() { <-library }()
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("wait for another check to end: %w", context.Cause(ctx))
+	}
 	found, gaps, err = analyze(ctx, w)
 	if err != nil {
 		return nil, nil, err

@@ -4,6 +4,22 @@
 // cluster and no file system; it reads a [render.Set] and changes nothing in it. [Rules] lists all rules. MOOR codes are
 // Mooring's own; IST codes are Istio's, with Istio's meaning (https://istio.io/latest/docs/reference/config/analysis/).
 //
+// # Three layers
+//
+// The rules on single objects look at structure: fields, values, names, versions, Istio's validation, and the schemas and CEL rules of the definitions
+// ([github.com/mooring-dev/mooring/render/check/schema]). What they say of an object is remembered for as long as the object lives.
+//
+// Istio's analyzers ([github.com/mooring-dev/mooring/render/check/analysis]) and the rules on several objects look at a
+// [world.World]: the set laid over what lives in the cluster. Rules about what a proxy would do ask Istio's generator of its configuration
+// ([github.com/mooring-dev/mooring/render/check/proxy]) instead of imitating it.
+//
+// Policies of the house ([github.com/mooring-dev/mooring/render/check/policy]) are the user's own, in CEL.
+//
+// # What blocks
+//
+// A commit is refused for what it makes worse. The rules are run over the living mesh too: a finding that it has already is Known, one about an object that is not of the commit
+// is Foreign, and one that somebody accepted is Suppressed; all are shown, and none blocks. What a rule could not know is a [Gap], which is neither fine nor a fault.
+//
 // # Why not leave it to the API server
 //
 // Istio's own decoding is lenient: a field that it does not know is dropped, and so is a null. A route whose weight is
@@ -25,7 +41,12 @@
 //
 // # Concurrency
 //
-// [Check] is safe for concurrent use: the validators of Istio 1.31 are pure functions (istiod's webhook calls them from
-// many requests at once) and the descriptors are read-only. The library's logger writes to standard output, which belongs to the
-// caller, so Check silences the one scope that validators log to; everything said there is in the findings.
+// A [Checker] is safe for concurrent use. The rules on single objects run side by side: the validators of Istio 1.31 are pure functions (istiod's webhook
+// calls them from many requests at once) and the descriptors are read-only. Analyzers and generators keep globals, so one check at a time
+// runs them in a process, and the others wait, each for as long as its context allows. The library's loggers write to standard output, which belongs to the caller, so they
+// are silenced; what they would say is in the findings.
+//
+// # Pages
+//
+// Each code has a page in pages/, an archive whose text is its documentation and whose examples are its tests ([PageOf]).
 package check
