@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -153,21 +154,25 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 // fix rewrites what can be, and says so: beside the report where that is for machines.
 func (c *cli) fix(ctx context.Context, o *checkOptions, r *checked) error {
 	x := &fixes{}
+	var failed error
 	for i, in := range r.inputs {
-		err := x.fix(ctx, in, sync.NewRenderer())
-		if err == nil && in.disk != "" {
-			r.inputs[i], err = c.openFile(in.name)
+		failed = x.fix(ctx, in, sync.NewRenderer())
+		if failed == nil && in.disk != "" {
+			r.inputs[i], failed = c.openFile(in.name)
 		}
-		if err != nil {
-			return err
+		if failed != nil {
+			break
 		}
 	}
 	r.fixes = x
+	if failed != nil && len(x.done) == 0 {
+		return failed
+	}
 	w := c.out
 	if o.output != outputText {
 		w = c.errOut
 	}
-	return x.write(w, paletteFor(c.color, w, c.getenv))
+	return errors.Join(x.write(w, paletteFor(c.color, w, c.getenv), failed == nil), failed)
 }
 
 // inputs tells the folders and the files of the command line apart. What follows -f may be more files: that is what a shell makes of -f *.yaml.

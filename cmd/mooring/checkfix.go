@@ -102,7 +102,7 @@ func (x *fixes) file(root *os.Root, name, called string) error {
 		return nil
 	}
 	if err := replaceFile(root, name, out, info.Mode().Perm()); err != nil {
-		return withHint(fmt.Errorf("fix %s: %w", called, cause(err)), "nothing of it was changed; what was rewritten before is listed by git diff")
+		return withHint(fmt.Errorf("fix %s: %w", called, cause(err)), "nothing of it was changed; what was rewritten before stays so")
 	}
 	x.files = append(x.files, called)
 	for _, d := range done {
@@ -122,6 +122,9 @@ func replaceFile(root *os.Root, name string, data []byte, mode fs.FileMode) erro
 		return err
 	}
 	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode) // the umask had its say when the file was made
+	}
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
@@ -134,8 +137,8 @@ func replaceFile(root *os.Root, name string, data []byte, mode fs.FileMode) erro
 	return err
 }
 
-// write says what was done, for people.
-func (x *fixes) write(w io.Writer, color palette) error {
+// write says what was done, for people; no check follows where not all could be done.
+func (x *fixes) write(w io.Writer, color palette, checks bool) error {
 	var b strings.Builder
 	file := ""
 	headline := func(f fixed) {
@@ -159,6 +162,8 @@ func (x *fixes) write(w io.Writer, color palette) error {
 		b.WriteString("nothing to fix\n\n")
 	case len(x.done) == 0:
 		fmt.Fprintf(&b, "nothing rewritten; %s left\n\n", plural(len(x.left), "change"))
+	case !checks:
+		fmt.Fprintf(&b, "%s rewritten in %s before it failed\n\n", plural(len(x.done), "change"), plural(len(x.files), "file"))
 	default:
 		fmt.Fprintf(&b, "%s rewritten in %s, %d left; a fresh check says:\n\n", plural(len(x.done), "change"), plural(len(x.files), "file"), len(x.left))
 	}

@@ -256,7 +256,7 @@ func TestTextSaysWhatIsNoFaultOfTheCommit(t *testing.T) {
 	for i := range 30 {
 		r.gaps = append(r.gaps, check.Gap{Code: "MOOR021", About: fmt.Sprint("host ", i), Why: "no"})
 	}
-	if text = written(t, checkText{}, r); strings.Count(text, "  MOOR021 ") != mostGaps || !strings.Contains(text, "  and 21 more; -o json lists them all\n") {
+	if text = written(t, checkText{}, r); strings.Count(text, "  MOOR021 ") != mostGaps || !strings.Contains(text, "  and 25 more; --show all lists them\n") {
 		t.Errorf("many gaps:\n%s", text)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	// defaultWidth is how much of a source line is shown where there is no terminal: a file of JSON may be one line of a megabyte.
 	defaultWidth = 120
 	// mostGaps is how many of the things that were not checked are listed.
-	mostGaps = 10
+	mostGaps = 6
 )
 
 func (t checkText) write(w io.Writer, r *checked) error {
@@ -142,8 +142,8 @@ func (t checkText) gaps(b *strings.Builder, r *checked) {
 	}
 	b.WriteString(t.color.bold("not checked:") + "\n")
 	for i, g := range r.gaps {
-		if i == mostGaps && len(r.gaps) > mostGaps+1 {
-			fmt.Fprintf(b, "  and %d more; -o json lists them all\n", len(r.gaps)-i)
+		if !r.showAll && i == mostGaps && len(r.gaps) > mostGaps+1 {
+			fmt.Fprintf(b, "  and %d more; --show all lists them\n", len(r.gaps)-i)
 			break
 		}
 		fmt.Fprintf(b, "  %s %s: %s\n", g.Code, visible(g.About), t.color.dim(visible(g.Why)))
