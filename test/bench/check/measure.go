@@ -124,7 +124,7 @@ func wholes(ctx context.Context, o options) ([]figure, error) {
 					f.note = strings.TrimSpace("not all proxies: " + g.Why)
 				}
 			}
-			figures = append(figures, told(f))
+			figures = append(figures, f)
 		}
 	}
 	return figures, nil
