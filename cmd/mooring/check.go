@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -132,7 +133,7 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 		}
 	}
 	if len(report.inputs) > 0 {
-		if report.cluster, err = o.cluster.read(cmd.Context(), &q); err != nil {
+		if err := o.ask(cmd, report, &q); err != nil {
 			return err
 		}
 	}
@@ -147,6 +148,23 @@ func (c *cli) check(cmd *cobra.Command, o *checkOptions, args []string) error {
 	}
 	if report.counts().Blocking > 0 {
 		return &exitError{code: exitFound}
+	}
+	return nil
+}
+
+// ask reads what lives, and takes what the Mooring says where the command line says nothing.
+func (o *checkOptions) ask(cmd *cobra.Command, r *checked, q *check.Request) error {
+	var tree fs.FS
+	if first := r.inputs[0]; first.tree != nil {
+		tree = first.files
+	}
+	name, failOn, err := o.cluster.read(cmd.Context(), tree, q)
+	if err != nil {
+		return err
+	}
+	r.cluster, r.house = name, policyNames(q.Policies)
+	if failOn != "" && !cmd.Flags().Changed("fail-on") {
+		r.failOn = failOn
 	}
 	return nil
 }

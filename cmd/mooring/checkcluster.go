@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,7 +27,7 @@ func (c *cli) addCheckCluster(cmd *cobra.Command) *checkCluster {
 	o := &checkCluster{flags: map[string]bool{}}
 	// kubectl has a flag of this name too, for an entry of the kubeconfig that hardly anybody names by itself. Here it is ours: what is there already is not added again.
 	cmd.Flags().BoolVar(&o.asked, "cluster", false, "lay the objects over what lives in the cluster: what is there is found, and what it has already does not block")
-	cmd.Flags().StringVar(&o.mooring, "mooring", "", "check as for this `NAME`d Mooring of the cluster: its objects that are not among the files are taken to be pruned; implies --cluster")
+	cmd.Flags().StringVar(&o.mooring, "mooring", "", "check as for this `NAME`d Mooring of the cluster: its objects that are not among the files are taken to be pruned, and its spec.check holds; implies --cluster")
 	own := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
 	o.clusterFlags = c.addClusterFlags(cmd)
@@ -53,24 +54,31 @@ func (o *checkCluster) verify(cmd *cobra.Command) error {
 	return err
 }
 
-// read adds to a request what lives, and what the Mooring says about its checks. The name of the cluster is for the report; it is empty when none is asked.
-func (o *checkCluster) read(ctx context.Context, q *check.Request) (name string, err error) {
+// read adds to a request what lives, and what the Mooring says about its checks. The name of the cluster is for the report; it is empty when none is asked. failOn is
+// what the Mooring says of it, and empty where it says nothing.
+func (o *checkCluster) read(ctx context.Context, tree fs.FS, q *check.Request) (name string, failOn check.Level, err error) {
 	if !o.asked && o.mooring == "" {
-		return "", nil
+		return "", "", nil
 	}
 	cfg, err := o.config()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	unit := ""
 	if o.mooring != "" {
 		cluster, err := o.connect()
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		m, err := cluster.mooring(ctx, o.mooring)
 		if err != nil {
-			return "", err
+			return "", "", err
+		}
+		if err := cluster.takeSpec(ctx, m, tree, q); err != nil {
+			return "", "", err
+		}
+		if m.Spec.Check != nil {
+			failOn = check.Level(m.Spec.Check.FailOn)
 		}
 		if m.Spec.Prune.Enabled == nil || *m.Spec.Prune.Enabled {
 			unit = sync.ID(m)
@@ -79,9 +87,9 @@ func (o *checkCluster) read(ctx context.Context, q *check.Request) (name string,
 	}
 	q.Cluster, err = sync.ReadCluster(ctx, cfg, unit)
 	if err != nil {
-		return "", fmt.Errorf("read what lives in the cluster: %w", err)
+		return "", "", fmt.Errorf("read what lives in the cluster: %w", err)
 	}
-	return cfg.Host, nil
+	return cfg.Host, failOn, nil
 }
 
 // mooringForPolicies is what the policies of the house see of a Mooring. There is no revision: what is checked may not be committed.

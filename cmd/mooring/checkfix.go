@@ -117,6 +117,7 @@ func replaceFile(root *os.Root, name string, data []byte, mode fs.FileMode) erro
 		return fs.ErrPermission // a rename would not ask
 	}
 	beside := path.Join(path.Dir(name), ".mooring-fix-"+path.Base(name))
+	_ = root.Remove(beside) // of a run that was ended half-way; mostly there is none
 	f, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
