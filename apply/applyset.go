@@ -6,6 +6,9 @@ import (
 	"encoding/base64"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mooring-dev/mooring/render"
 )
 
 // FieldManager is the name under which every field is applied.
@@ -47,4 +50,22 @@ type Unit struct {
 	// will be, so that an object can never exist whose kind nobody would look for; and after a complete run with the kinds
 	// that are left. It is not called when the parent says the right kinds already. Nil where nobody keeps them (a diff).
 	Record func(ctx context.Context, kinds []schema.GroupKind) error
+	// Mesh says when what was written has reached the proxies. Nil where nobody asks: then nothing is waited for.
+	Mesh Mesh
+}
+
+// Mesh knows how far a change has come on its way to the proxies.
+type Mesh interface {
+	// Propagated returns once every connected proxy has acknowledged what was written, and all before it. The error names the
+	// proxy that did not, and what it said.
+	Propagated(ctx context.Context, written []Written) error
+}
+
+// Written is one object as a run left it.
+type Written struct {
+	ID  render.ID
+	UID types.UID
+	// ResourceVersion that the API server answered with; empty for a deleted object.
+	ResourceVersion string
+	Deleted         bool
 }

@@ -34,6 +34,8 @@ type Plan struct {
 	Live int
 	// Health of the objects that exist, as far as the plan saw it, sorted by ID.
 	Health []Health
+	// Notes are what a reader should know of the order: a cycle that had to be broken, and where.
+	Notes []string
 
 	// unlisted are recorded kinds that the API server does not serve today. They stay recorded: objects of theirs may come back with
 	// the server of that kind.
@@ -44,7 +46,22 @@ type Plan struct {
 type Wave struct {
 	Name  string
 	Steps []Step
+	// Gate is what is waited for once the steps are done, before the next wave begins; empty for nothing.
+	Gate Gate
 }
+
+// Gate is what a wave ends with.
+type Gate string
+
+// The gates.
+const (
+	// GateEstablished waits until definitions can be built upon: CRDs established, namespaces active.
+	GateEstablished Gate = "established"
+	// GateReady waits until istiod is ready, and its injector and validator are armed.
+	GateReady Gate = "ready"
+	// GatePropagated waits until the proxies have acknowledged what was written (Unit.Mesh).
+	GatePropagated Gate = "propagated"
+)
 
 // The waves, in their order.
 const (
@@ -95,6 +112,15 @@ type Step struct {
 	take         bool                       // what was set by hand is taken over first
 	release      bool                       // it is let go: it stays, and is ours no more
 	health       *Health
+}
+
+// Form is a copy of what the step applies; nil for a step that applies nothing. An object may have two steps in a plan: on the way to its
+// final form it keeps what a route still needs.
+func (s Step) Form() *unstructured.Unstructured {
+	if s.want == nil || s.Action == Skip || s.Action == Delete {
+		return nil
+	}
+	return s.want.DeepCopy()
 }
 
 func (s Step) skip(reason string) Step {
