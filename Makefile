@@ -44,6 +44,10 @@ unit: control-plane ## the tests beside the code: render, check, repos, sync, an
 e2e: control-plane ## the tests of the whole: the real binary, Git servers and API server; the layout and the docs
 	$(GOTEST) ./test/...
 
+.PHONY: proof
+proof: control-plane ## the proofs in full: traffic, crashes, deletes, plans; hours. MOORING_PROOF_SEED=N makes the same choices again
+	MOORING_PROOF=full go test -count=1 -timeout 3h -v ./test/proof/...
+
 .PHONY: lint
 lint: ## format, vet, staticcheck, errcheck, go.mod, generated code
 	@test/lint

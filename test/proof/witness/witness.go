@@ -1,0 +1,297 @@
+// Package witness sees everything that becomes of a cluster's objects: which came, which changed and above all which went, each with
+// its UID and the resourceVersion at which it happened. A proof of "never deleted" cannot be had from an end state: an
+// object that was deleted and made anew looks as if nothing had been.
+//
+// It watches metadata, one watch for each kind, from the moment that Watch or Follow returns. Resource versions are revisions
+// of the one etcd, so events of different kinds have an order, and so have events and a Now.
+//
+// A watch that breaks off is taken up where it was. When that is not possible the witness has lost sight, and
+// CaughtUp says so for ever after: then nothing is proved.
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+)
+
+// Event is what happened to one object.
+type Event struct {
+	Type watch.EventType
+	ID   render.ID
+	UID  types.UID
+	// Version is the revision at which it happened.
+	Version uint64
+	// Part is the value of the label that says whose the object is.
+	Part string
+	// Ours means that Mooring's field manager has applied it.
+	Ours bool
+}
+
+// String writes "DELETED ConfigMap/apps/settings (uid …, at revision 123)".
+func (e Event) String() string {
+	return fmt.Sprintf("%s %s (uid %s, at revision %d)", e.Type, e.ID, e.UID, e.Version)
+}
+
+// Kind is a kind and how the API server calls its resource.
+type Kind struct {
+	schema.GroupVersionResource
+	Kind string
+}
+
+// Witness watches some kinds. It is safe for concurrent use.
+type Witness struct {
+	client metadata.Interface
+
+	mu     sync.Mutex
+	kinds  map[Kind]context.CancelFunc
+	events []Event
+	live   map[types.UID]Event // the last event of what is there
+	lost   error
+}
+
+// Watch begins to watch. What is there already counts as ADDED. It ends with ctx.
+func Watch(ctx context.Context, cfg *rest.Config, kinds ...Kind) (*Witness, error) {
+	client, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("watch the cluster: %w", err)
+	}
+	w := &Witness{client: client, kinds: make(map[Kind]context.CancelFunc), live: make(map[types.UID]Event)}
+	for _, kind := range kinds {
+		if err := w.Follow(ctx, kind); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Follow watches one more kind, until ctx ends. When the kind is not served it waits a minute for it.
+func (w *Witness) Follow(ctx context.Context, kind Kind) error {
+	where := w.client.Resource(kind.GroupVersionResource)
+	var list *metav1.PartialObjectMetadataList
+	patient, done := context.WithTimeout(ctx, time.Minute)
+	defer done()
+	err := poll(patient, func() (err error) {
+		list, err = where.List(patient, metav1.ListOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind.Resource, err)
+	}
+	for i := range list.Items {
+		w.saw(kind, watch.Added, &list.Items[i])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return where.Watch(ctx, options)
+		},
+	})
+	if err != nil {
+		cancel()
+		return fmt.Errorf("watch %s: %w", kind.Resource, err)
+	}
+	w.mu.Lock()
+	w.kinds[kind] = cancel
+	w.mu.Unlock()
+	go w.read(ctx, kind, events)
+	return nil
+}
+
+// Unfollow ends the watch of a kind, before its definition goes.
+func (w *Witness) Unfollow(kind Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cancel := w.kinds[kind]; cancel != nil {
+		cancel()
+		delete(w.kinds, kind)
+	}
+}
+
+func (w *Witness) read(ctx context.Context, kind Kind, events *watchtools.RetryWatcher) {
+	for event := range events.ResultChan() {
+		switch o := event.Object.(type) {
+		case *metav1.PartialObjectMetadata:
+			w.saw(kind, event.Type, o)
+		default:
+			if event.Type == watch.Error && ctx.Err() == nil {
+				w.blind(fmt.Errorf("watch %s: %w", kind.Resource, apierrors.FromObject(event.Object)))
+			}
+		}
+	}
+	if ctx.Err() == nil {
+		w.blind(fmt.Errorf("watch %s: it ended", kind.Resource))
+	}
+}
+
+func (w *Witness) blind(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = errors.Join(w.lost, err)
+}
+
+func (w *Witness) saw(kind Kind, what watch.EventType, o *metav1.PartialObjectMetadata) {
+	version, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+	if err != nil {
+		w.blind(fmt.Errorf("watch %s: resourceVersion %q: %w", kind.Resource, o.ResourceVersion, err))
+		return
+	}
+	e := Event{
+		Type: what, UID: o.UID, Version: version, Part: o.Labels[apply.PartOfLabel], Ours: Ours(o),
+		ID: render.ID{Group: kind.Group, Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name},
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch what {
+	case watch.Added, watch.Modified:
+		w.live[o.UID] = e
+	case watch.Deleted:
+		delete(w.live, o.UID)
+	default: // a bookmark
+		return
+	}
+	w.events = append(w.events, e)
+}
+
+// Ours says whether Mooring's field manager has applied an object.
+func Ours(o metav1.Object) bool {
+	for _, entry := range o.GetManagedFields() {
+		if entry.Manager == apply.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return true
+		}
+	}
+	return false
+}
+
+// Events so far of those objects that which says yes to, in the order in which they were heard of: within one kind that is
+// the order in which they happened.
+func (w *Witness) Events(which func(render.ID) bool) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []Event
+	for _, e := range w.events {
+		if which(e.ID) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// Live are those objects that are there as far as the witness has heard.
+func (w *Witness) Live(which func(render.ID) bool) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []Event
+	for _, e := range w.live {
+		if which(e.ID) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// Forget drops the events of those objects: a long proof would keep them all.
+func (w *Witness) Forget(which func(render.ID) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var kept []Event
+	for _, e := range w.events {
+		if !which(e.ID) {
+			kept = append(kept, e)
+		}
+	}
+	w.events = kept
+}
+
+// Now is the revision that the cluster is at: all that happens after the call has a greater one.
+func (w *Witness) Now(ctx context.Context) (uint64, error) {
+	list, err := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("ask for the revision: %w", err)
+	}
+	return strconv.ParseUint(list.ResourceVersion, 10, 64)
+}
+
+// CaughtUp waits until the witness has heard of all that happened before the call to those objects. It is an error, and stays one, when a watch
+// was lost.
+func (w *Witness) CaughtUp(ctx context.Context, which func(render.ID) bool) error {
+	w.mu.Lock()
+	var kinds []Kind
+	for kind := range w.kinds {
+		kinds = append(kinds, kind)
+	}
+	w.mu.Unlock()
+	for _, kind := range kinds {
+		if err := poll(ctx, func() error { return w.compare(ctx, kind, which) }); err != nil {
+			return fmt.Errorf("hear of all that happened to %s: %w", kind.Resource, err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
+}
+
+// compare is an error as long as what lives, and what the witness believes to live, differ.
+func (w *Witness) compare(ctx context.Context, kind Kind, which func(render.ID) bool) error {
+	list, err := w.client.Resource(kind.GroupVersionResource).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) { // not found: the definition is gone, and with it all objects
+		return err
+	}
+	there := make(map[types.UID]string)
+	if list != nil {
+		for _, o := range list.Items {
+			if which(render.ID{Group: kind.Group, Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name}) {
+				there[o.UID] = o.ResourceVersion
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost != nil {
+		return nil // CaughtUp says so
+	}
+	for uid, e := range w.live {
+		if e.ID.GroupKind() != (schema.GroupKind{Group: kind.Group, Kind: kind.Kind}) || !which(e.ID) {
+			continue
+		}
+		if version, ok := there[uid]; !ok || version != strconv.FormatUint(e.Version, 10) {
+			return fmt.Errorf("the last that was heard of %s is %s", e.ID, e)
+		}
+		delete(there, uid)
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%d objects were not heard of yet", len(there))
+	}
+	return nil
+}
+
+// poll asks until there is no error.
+func poll(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
