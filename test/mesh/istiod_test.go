@@ -1,18 +1,11 @@
 package mesh_test
 
 import (
-	"context"
-	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"istio.io/istio/pilot/cmd/pilot-discovery/app"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,25 +14,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/mooring-dev/mooring/test/child"
+	"github.com/mooring-dev/mooring/test/istiod"
 	"github.com/mooring-dev/mooring/test/kube"
 	"github.com/mooring-dev/mooring/test/mesh"
 )
 
-// asIstiod in the environment makes the test's own binary an istiod, which saves linking a second one.
-const asIstiod = "MOORING_TEST_AS_ISTIOD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asIstiod) == "" {
-		os.Exit(kube.Run(m))
-	}
-	command := app.NewRootCommand()
-	command.SetArgs(os.Args[1:])
-	if err := command.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { os.Exit(istiod.Run(m)) }
 
 // TestRealIstiod applies the shop to a real API server, asks a real istiod process over the wire what it tells each proxy, and expects what is said in process.
 func TestRealIstiod(t *testing.T) {
@@ -58,7 +38,7 @@ func TestRealIstiod(t *testing.T) {
 			create(t, client, o)
 		}
 	}
-	address := startIstiod(t, cluster)
+	address := istiod.Start(t, cluster, istiod.Options{}).XDS
 	for _, p := range inProcess.Proxies() {
 		t.Run(p.String(), func(t *testing.T) {
 			told := awaitConfig(t, address, inProcess, p)
@@ -131,53 +111,4 @@ func create(t *testing.T, client dynamic.Interface, o *unstructured.Unstructured
 	if _, err := in.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("write the status of pod %s: %v", o.GetName(), err)
 	}
-}
-
-// startIstiod gives the address of the plain gRPC port of an istiod that reads the cluster.
-func startIstiod(t *testing.T, cluster *kube.Cluster) string {
-	t.Helper()
-	grpc, web, monitoring := freeAddress(t), freeAddress(t), freeAddress(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	command := exec.Command(self, "discovery", "--kubeconfig", cluster.Kubeconfig(), "--grpcAddr", grpc, "--httpAddr", web, "--monitoringAddr", monitoring,
-		"--httpsAddr", "", "--secureGRPCAddr", "", "--ctrlz_port", "0")
-	command.Dir = dir
-	command.Env = append(os.Environ(), asIstiod+"=1", "POD_NAME=istiod", "POD_NAMESPACE=istio-system", "INJECTION_WEBHOOK_CONFIG_NAME=", "VALIDATION_WEBHOOK_CONFIG_NAME=")
-	istiod, err := child.Start("istiod", filepath.Join(dir, "istiod.log"), command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(istiod.Kill)
-	for deadline := time.Now().Add(30 * time.Second); !ready(t.Context(), "http://"+web+"/ready"); time.Sleep(100 * time.Millisecond) {
-		if err := istiod.Ended(); err != nil || time.Now().After(deadline) {
-			t.Fatalf("istiod is not ready: %v\n%s", err, istiod.LogTail(30))
-		}
-	}
-	return grpc
-}
-
-func ready(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode == http.StatusOK
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
