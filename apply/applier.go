@@ -90,20 +90,17 @@ func (a *Applier) Forget(id string) {
 	delete(a.names, id)
 }
 
-func (a *Applier) name(u Unit) {
+func (a *Applier) meetUnit(u Unit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.names[u.ID] = u.Name
 }
 
-// whose names the Mooring of an ApplySet id where it is one of ours.
-func (a *Applier) whose(id string) string {
+// name of the Mooring of an ApplySet id, where it was worked for; else empty.
+func (a *Applier) name(id string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if name := a.names[id]; name != "" {
-		return "Mooring " + name + " (" + id + ")"
-	}
-	return id
+	return a.names[id]
 }
 
 func (a *Applier) resource(r resource, namespace string) dynamic.ResourceInterface {

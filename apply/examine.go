@@ -1,8 +1,8 @@
 package apply
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,7 +104,8 @@ func (p *planner) ignore(ctx context.Context, w wanted, step Step, m liveObject)
 		last = known.hash
 	}
 	inGit := w.form.GetAnnotations()[DriftAnnotation] == "ignore" && w.id.GroupKind() != kindSecret
-	if last != w.hash && (last != "" || inGit) || !isOurs(m) {
+	_, offered := m.GetAnnotations()[HandoverAnnotation] // which is to be taken back
+	if last != w.hash && (last != "" || inGit) || !isOurs(m) || offered {
 		return step, false, nil
 	}
 	full, err := p.get(ctx, m.resource, w.id.Namespace, w.id.Name)
@@ -140,18 +141,10 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err != nil {
 		return step, err
 	}
-	if err := p.foreign(full); err != nil {
+	if err := p.foreign(ctx, full); err != nil {
 		return step, err
 	}
 	return p.differ(ctx, step, full, dry, found), nil
-}
-
-// foreign is an error for an object of another unit.
-func (p *planner) foreign(o metav1.Object) error {
-	if owner := o.GetLabels()[PartOfLabel]; owner != "" && owner != p.unit.ID {
-		return fmt.Errorf("belongs to %s; take it out of Git there first, or here", p.whose(owner))
-	}
-	return nil
 }
 
 // unmoved is true when the dry-run changed nothing of the object, seen from its metadata alone. That is enough only for kinds that have a
@@ -166,14 +159,20 @@ func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
 func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, found []extra) Step {
 	step.Diff = append(diffObjects(step.ID, full, dry), extraDiffs(step.ID, full, p.probe(ctx, step, found), found)...)
 	step.uid = full.GetUID()
+	step.counted = step.counted && full.GetLabels()[PartOfLabel] == p.unit.ID
 	var reasons []string
-	if full.GetLabels()[PartOfLabel] == "" {
+	if reason := p.inherited(ctx, full); reason != "" {
+		reasons = append(reasons, reason)
+		step.precondition = full.GetResourceVersion()
+	} else if full.GetLabels()[PartOfLabel] == "" {
 		reasons = append(reasons, "adopts")
 		step.precondition = full.GetResourceVersion()
 	}
 	if len(found) > 0 {
 		step.take = true
-		reasons = append(reasons, "takes over fields of "+strings.Join(managersOf(found), ", "))
+		if theirs := managersOf(found); len(theirs) > 0 {
+			reasons = append(reasons, "takes over fields of "+strings.Join(theirs, ", "))
+		}
 	}
 	if len(step.Diff) == 0 && len(reasons) == 0 && isOurs(full) {
 		step.Action = Unchanged
@@ -251,19 +250,20 @@ func (p *planner) findUnserved(ctx context.Context, w wanted, step Step) (Step, 
 	if err != nil {
 		return step, err
 	}
-	if err := p.foreign(m); err != nil {
+	if err := p.foreign(ctx, m); err != nil {
 		return step, err
 	}
 	step = step.over(liveObject{Object: m, resource: r})
+	step.counted = false
 	step.Action, step.precondition = Update, m.ResourceVersion
-	step.Reason += "; adopts"
+	step.Reason += "; " + cmp.Or(p.inherited(ctx, m), "adopts")
 	return step, nil
 }
 
 // meet decides about a wanted object that is there and was not in our list: somebody else's, nobody's, or ours
 // when its kind could not be listed.
 func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructured.Unstructured) (Step, error) {
-	if err := p.foreign(full); err != nil {
+	if err := p.foreign(ctx, full); err != nil {
 		return step, err
 	}
 	m := liveObject{Object: full, resource: w.resource}

@@ -111,6 +111,8 @@ type Step struct {
 	unwanted     bool                       // Git does not have it
 	take         bool                       // what was set by hand is taken over first
 	release      bool                       // it is let go: it stays, and is ours no more
+	heir         string                     // ApplySet id of the unit that it is offered to
+	inherits     bool                       // another unit may take it: it is kept until that is settled
 	health       *Health
 }
 

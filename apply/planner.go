@@ -32,7 +32,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	if set == nil {
 		return nil, fmt.Errorf("plan %s: no set of wanted objects; an empty one is not the same", u.Name)
 	}
-	a.name(u)
+	a.meetUnit(u)
 	versions, kinds := wantedKinds(set)
 	kinds = union(u.Kinds, kinds)
 	c, err := a.lookup(ctx, versions, u.Kinds)
@@ -52,7 +52,10 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 		}
 		return nil, err
 	}
-	deletes := p.deletes(all, policy)
+	deletes, err := p.deletes(ctx, all, policy)
+	if err != nil {
+		return nil, err
+	}
 	plan := p.plan(kinds, append(steps, deletes...))
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
 	return plan, nil

@@ -10,20 +10,24 @@ import (
 )
 
 // deletes gives a step for each live object that Git does not have.
-func (p *planner) deletes(all []wanted, policy Policy) []Step {
+func (p *planner) deletes(ctx context.Context, all []wanted, policy Policy) ([]Step, error) {
 	keep := idsOf(all)
 	var steps []Step
 	for id, m := range p.live.objects {
-		if keep[id] {
-			continue
+		if !keep[id] {
+			steps = append(steps, unwanted(id, m))
 		}
-		step := unwanted(id, m)
-		if step.Action == Delete && !policy.Prune {
-			step = step.skip("Git does not have it, and prune is off")
-		}
-		steps = append(steps, step)
 	}
-	return steps
+	steps, err := p.bequeath(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	for i, step := range steps {
+		if step.Action == Delete && !policy.Prune {
+			steps[i] = step.skip("Git does not have it, and prune is off")
+		}
+	}
+	return steps, nil
 }
 
 // unwanted decides about a live object with our label that nobody wants.
@@ -59,19 +63,32 @@ func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
 	}
 	var steps []Step
 	for id, m := range p.live.objects {
-		step := unwanted(id, m)
-		if step.Action == Delete && isDefinition(id) {
-			step.Action, step.release, step.precondition = Update, true, ""
-			step.Reason = "is kept and let go: a " + id.Kind + " is never deleted with its Mooring"
+		steps = append(steps, unwanted(id, m))
+	}
+	if steps, err = p.bequeath(ctx, steps); err != nil {
+		return nil, err
+	}
+	for i, step := range steps {
+		switch {
+		case step.heir != "" || step.inherits:
+			// Nobody would keep it for the heir: it is nobody's until that one takes it.
+			steps[i] = step.letGo("is kept and let go for another Mooring: " + step.Reason)
+		case step.Action == Delete && isDefinition(step.ID):
+			steps[i] = step.letGo("is kept and let go: a " + step.ID.Kind + " is never deleted with its Mooring")
 		}
-		steps = append(steps, step)
 	}
 	return p.plan(union(u.Kinds, nil), steps), nil
 }
 
+// letGo makes the object nobody's.
+func (s Step) letGo(reason string) Step {
+	s.Action, s.release, s.precondition, s.Reason, s.heir = Update, true, "", reason, ""
+	return s
+}
+
 // planAll looks at everything of a unit.
 func (a *Applier) planAll(ctx context.Context, u Unit) (*planner, error) {
-	a.name(u)
+	a.meetUnit(u)
 	c, err := a.lookup(ctx, nil, u.Kinds)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", u.Name, err)

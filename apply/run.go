@@ -151,7 +151,7 @@ func (r *runner) blocked(ctx context.Context, wave string, s Step) error {
 		}
 	}
 	switch {
-	case wave == WavePrune && !s.release && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
+	case wave == WavePrune && s.Action == Delete && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
 		return errors.New("nothing is deleted until all else is done")
 	case wave == WaveWebhooks && r.servesNobody(s):
 		return errors.New("waits for what failed in the namespace of its service: a webhook that nobody serves refuses everything")
@@ -255,7 +255,7 @@ func (r *runner) left(ctx context.Context) ([]schema.GroupKind, error) {
 	for _, s := range r.result.Steps {
 		gk := s.ID.GroupKind()
 		switch {
-		case !s.unwanted || s.Action == Skip && s.counted:
+		case !s.unwanted || s.counted && (s.Action == Skip || s.heir != ""):
 			left = append(left, gk)
 		case s.Action == Delete:
 			gone[gk] = s.resource

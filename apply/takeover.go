@@ -36,7 +36,8 @@ func isTakenOver(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Operation == metav1.ManagedFieldsOperationApply {
 		return entry.Manager == "kubectl" // kubectl apply --server-side
 	}
-	return byHand(entry.Manager)
+	// What Mooring itself once patched, an offer to another Mooring for one, is as good as applied.
+	return entry.Manager == FieldManager || byHand(entry.Manager)
 }
 
 // staysTheirs are fields that a take-over leaves with whom they belong to: what a user tells Mooring, what holds back a
@@ -59,7 +60,8 @@ func staysTheirs(path fieldpath.Path) bool {
 	case "finalizers", "ownerReferences":
 		return true
 	case "annotations", "labels":
-		return len(path) > 2 && path[2].FieldName != nil && strings.HasPrefix(*path[2].FieldName, "mooring.dev/")
+		return len(path) > 2 && path[2].FieldName != nil && strings.HasPrefix(*path[2].FieldName, "mooring.dev/") &&
+			*path[2].FieldName != HandoverAnnotation
 	default:
 		return false
 	}
@@ -162,11 +164,13 @@ func split(all *fieldpath.Set) (taken, left *fieldpath.Set) {
 	return all.Difference(left), left
 }
 
-// managersOf extras, each once, sorted.
+// managersOf extras other than ourselves, each once, sorted.
 func managersOf(found []extra) []string {
 	var names []string
 	for _, e := range found {
-		names = append(names, e.manager)
+		if e.manager != FieldManager {
+			names = append(names, e.manager)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

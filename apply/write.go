@@ -29,6 +29,8 @@ func (r *runner) do(ctx context.Context, s *StepResult) error {
 		return r.remove(ctx, s.Step)
 	case s.release:
 		return r.letGo(ctx, s.Step)
+	case s.heir != "":
+		return r.offer(ctx, s.Step)
 	case s.Action == Replace:
 		if err := r.removeAndWait(ctx, s.Step); err != nil {
 			return err
@@ -84,7 +86,7 @@ func (r *runner) update(ctx context.Context, s *StepResult) error {
 		if err != nil {
 			return err
 		}
-		if owner := m.Labels[PartOfLabel]; m.UID != s.uid || owner != "" && owner != r.unit.ID {
+		if m.UID != s.uid || !mayWrite(m, r.unit.ID) {
 			return errMoved
 		}
 		s.precondition = m.ResourceVersion
@@ -178,7 +180,7 @@ func (r *runner) removeAndWait(ctx context.Context, s Step) error {
 // It gives the resourceVersion that the object then has.
 func (r *runner) takeOver(ctx context.Context, s Step) (string, error) {
 	return r.patchMetadata(ctx, s, func(m *metav1.PartialObjectMetadata) ([]patch, error) {
-		if owner := m.Labels[PartOfLabel]; owner != "" && owner != r.unit.ID {
+		if !mayWrite(m, r.unit.ID) {
 			return nil, errMoved
 		}
 		fields, err := takenOver(m.ManagedFields)
@@ -193,8 +195,10 @@ func (r *runner) letGo(ctx context.Context, s Step) error {
 			return nil, nil
 		}
 		patches := []patch{{"remove", "/metadata/labels/" + escape(PartOfLabel), nil}}
-		if _, ok := m.Annotations[AppliedAnnotation]; ok {
-			patches = append(patches, patch{"remove", "/metadata/annotations/" + escape(AppliedAnnotation), nil})
+		for _, name := range []string{AppliedAnnotation, HandoverAnnotation} {
+			if _, ok := m.Annotations[name]; ok {
+				patches = append(patches, patch{"remove", "/metadata/annotations/" + escape(name), nil})
+			}
 		}
 		return append(patches, patch{"replace", "/metadata/managedFields", withoutOurs(m.ManagedFields)}), nil
 	})
