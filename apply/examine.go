@@ -282,6 +282,9 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 // refused decides about an object whose dry-run failed. m has no metadata when the object is not there.
 func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject, err error) (Step, error) {
 	there := m.Object != nil
+	if hook, ok := asWebhookError(err); ok {
+		return step.untriedFor(hook, m), nil
+	}
 	if changes := p.pending[w.definition]; changes == Update && isSchemaError(err) {
 		// The old schema refuses what the new one may allow.
 		step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"

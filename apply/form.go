@@ -26,6 +26,7 @@ var (
 	kindSecret             = schema.GroupKind{Kind: "Secret"}
 	kindClaim              = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	kindDefinition         = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	kindDeployment         = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	kindPod                = schema.GroupKind{Kind: "Pod"}
 	kindRoleBinding        = schema.GroupKind{Group: groupRBAC, Kind: "RoleBinding"}
 	kindClusterRoleBinding = schema.GroupKind{Group: groupRBAC, Kind: "ClusterRoleBinding"}

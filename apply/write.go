@@ -108,6 +108,9 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 		again := apierrors.IsNotFound(err) || isSchemaError(err)
 		return err == nil || !again, err
 	})
+	if hook, ok := asWebhookError(err); ok {
+		return hook
+	}
 	if err != nil {
 		return err
 	}
