@@ -17,8 +17,13 @@ type Policy struct {
 	Prune bool
 	// MaxPercent of the unit's live objects, and MaxObjects, may be deleted by one plan; more waits for a human's word. 0 means no limit.
 	MaxPercent, MaxObjects int
-	// Confirmed means that a human let this very plan through.
-	Confirmed bool
+	// WholeKinds holds a plan that takes the last object of a kind of which it deletes at least this many, so that Git has none of the kind
+	// any more. 0 means no limit.
+	WholeKinds int
+	// Confirmed means that a human let this very plan through, and ConfirmedDeletes how many deletes the human knew of. More are held
+	// again; 0 means that no number was named.
+	Confirmed        bool
+	ConfirmedDeletes int
 }
 
 // Plan is what a Run would do: data, to be printed, held, compared or refused.
@@ -154,7 +159,8 @@ type GuardReason string
 const (
 	GuardEmpty      GuardReason = "Empty"      // an empty render never prunes, whoever confirms
 	GuardDefinition GuardReason = "Definition" // a CRD or a namespace would go
-	GuardLimit      GuardReason = "Limit"      // more would go than the policy allows
+	GuardKind       GuardReason = "Kind"       // every object of a kind would go, of several
+	GuardLimit      GuardReason = "Limit"      // more would go than the policy allows, or than was confirmed
 )
 
 // Guard is the verdict on a plan that must not run as it is.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -36,3 +37,12 @@ func (s *Syncer) Next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 // ParseKinds and FormatKinds are the book of an ApplySet.
 func ParseKinds(s string) []schema.GroupKind      { return parseKinds(s) }
 func FormatKinds(kinds []schema.GroupKind) string { return formatKinds(kinds) }
+
+// Covers and Used are what a confirmation is good for.
+func Covers(confirmation string, rev repos.Revision) (bool, int) {
+	return word(confirmation).covers(rev)
+}
+
+func Used(confirmation string, before, now repos.Revision) bool {
+	return word(confirmation).used(before, now)
+}

@@ -106,6 +106,7 @@ func reason(stage report.Stage) string {
 
 // applied says that a target is in force, and whether it is healthy where that is asked for.
 func (p *pass) applied(t *target) {
+	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
 	p.unit.inforce = t
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
@@ -165,16 +166,22 @@ func (p *pass) owner() apply.Unit {
 
 func (p *pass) policy(rev repos.Revision) apply.Policy {
 	prune := p.mooring.Spec.Prune
-	return apply.Policy{
+	policy := apply.Policy{
 		Prune:      *prune.Enabled,
 		MaxPercent: int(*prune.MaxPercent),
 		MaxObjects: int(*prune.MaxObjects),
-		Confirmed:  p.confirmed(rev),
 	}
+	if policy.MaxPercent < 100 { // who allows everything to go allows a kind to go
+		policy.WholeKinds = wholeKind
+	}
+	policy.Confirmed, policy.ConfirmedDeletes = p.word().covers(rev)
+	return policy
 }
 
 // confirmed is true when a human let plans for this very revision through.
 func (p *pass) confirmed(rev repos.Revision) bool {
-	word := p.mooring.Annotations[v1alpha1.ConfirmAnnotation]
-	return word != "" && (word == rev.String() || word == string(rev.Commit))
+	confirmed, _ := p.word().covers(rev)
+	return confirmed
 }
+
+func (p *pass) word() word { return word(p.mooring.Annotations[v1alpha1.ConfirmAnnotation]) }

@@ -71,6 +71,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.reporter.Report(ctx, m, out); err != nil {
 		return ctrl.Result{}, err
 	}
+	if out.WordUsed {
+		if err := r.client.Patch(ctx, m, withoutWord(m)); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) { // Invalid: it is another word by now
+			return ctrl.Result{}, fmt.Errorf("take the used annotation %s away: %w", v1alpha1.ConfirmAnnotation, err)
+		}
+	}
 	return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
 }
 
@@ -191,6 +196,6 @@ func wakes() predicate.Predicate {
 		}
 		was, is := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
 		return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
-			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation]
+			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != ""
 	}}
 }

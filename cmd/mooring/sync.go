@@ -188,8 +188,12 @@ func (c *cluster) watchForPass(ctx context.Context, m *v1alpha1.Mooring, asked s
 }
 
 // expandRevision makes a full revision of what a person typed: the revision itself, or the beginning of the id of the
-// newest commit. Another commit cannot be confirmed, because no plan for it waits.
-func expandRevision(typed string, m *v1alpha1.Mooring) (string, error) {
+// newest commit, perhaps with ",deletes=N" behind it. Another commit cannot be confirmed, because no plan for it waits.
+func expandRevision(word string, m *v1alpha1.Mooring) (string, error) {
+	typed, number, bounded := strings.Cut(word, ",")
+	if bounded {
+		number = "," + number
+	}
 	newest := m.Status.LastAttemptedRevision
 	if newest == "" {
 		return "", withHint(fmt.Errorf("confirm %s: Mooring %s/%s has not tried any revision yet", typed, m.Namespace, m.Name),
@@ -198,7 +202,7 @@ func expandRevision(typed string, m *v1alpha1.Mooring) (string, error) {
 	_, id, _ := strings.Cut(newest, "@")
 	_, hash, _ := strings.Cut(id, ":")
 	if typed == newest || len(typed) >= 7 && strings.HasPrefix(hash, typed) {
-		return newest, nil
+		return newest + number, nil
 	}
 	return "", withHint(fmt.Errorf("confirm %s: the newest revision that Mooring %s/%s tried is %s", typed, m.Namespace, m.Name, newest),
 		"look at the plan for it with mooring diff %s -n %s, then confirm that revision", m.Name, m.Namespace)

@@ -128,7 +128,8 @@ func mend(out Outcome) string {
 		return "It is not tried again: push a commit that mends it, or correct the spec"
 	case v1alpha1.ReasonPruneGuarded:
 		if out.Plan.Guard.Reason != apply.GuardEmpty {
-			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s", strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest)
+			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s,deletes=%d",
+				strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest, len(out.Plan.Deletes()))
 		}
 	case v1alpha1.ReasonApplyFailed:
 		return "It is tried again by itself"

@@ -70,6 +70,8 @@ type Outcome struct {
 	Digest string
 	// Cause of what was applied.
 	Cause Cause
+	// WordUsed is true when the Mooring's confirmation counts no longer: what it was given for is in force, or another revision is.
+	WordUsed bool
 
 	// Findings about the newest revision, those that block first.
 	Findings []check.Finding

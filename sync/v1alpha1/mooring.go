@@ -12,7 +12,8 @@ const (
 	// ReconcileAnnotation asks for a pass now: any new value does. The value is copied to
 	// status.lastHandledReconcileAt when the pass is over.
 	ReconcileAnnotation = "mooring.dev/reconcile"
-	// ConfirmAnnotation lets a plan through that the prune guard refused, for the revision that it names only.
+	// ConfirmAnnotation lets one plan through that the prune guard refused: for the revision that it names, and, when ",deletes=N" follows, no
+	// more deletes than that. The agent takes it away once that revision, or another one, has come into force.
 	ConfirmAnnotation = "mooring.dev/confirm"
 )
 
@@ -229,7 +230,7 @@ type Prune struct {
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`
 	// A plan that would delete more than this percentage of the Mooring's objects waits for the annotation
-	// mooring.dev/confirm. 100 switches this guard off.
+	// mooring.dev/confirm; so does one that leaves no object of a kind of which it deletes two or more. 100 switches both off.
 	// +optional
 	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=1

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestGuardedPruneWaitsForAWord(t *testing.T) {
 	good := s.head()
 	guarded := s.commit(files{"a.yaml": configMap("a", "2"), "b.yaml": "", "c.yaml": ""})
 	m := u.sync()
-	ready(t, m, metav1.ConditionFalse, v1alpha1.ReasonPruneGuarded, guarded, "2 of 3", good+" stays in force", "mooring.dev/confirm")
+	ready(t, m, metav1.ConditionFalse, v1alpha1.ReasonPruneGuarded, guarded, "2 of 3", good+" stays in force", "mooring.dev/confirm=main@sha1:"+guarded+",deletes=2")
 	s.want("a=1 b=1 c=1")
 	out := s.shell("mooring diff prod -n NS", 1)
 	if missing := lacks(out, []string{"ConfigMap/" + s.ns + "/b", "ConfigMap/" + s.ns + "/c"}); missing != "" {
@@ -102,12 +103,37 @@ func TestGuardedPruneWaitsForAWord(t *testing.T) {
 		t.Errorf("the history says %+v, want two deleted by confirm", h)
 	}
 
-	// The word was for that revision only.
+	// The word is used up: the agent took it away, and another plan for the same revision is held again.
+	eventually(t, "the word is taken away", func() error {
+		m, err := w.Mooring(t.Context(), u.Key)
+		if word := m.Annotations[v1alpha1.ConfirmAnnotation]; err != nil || word != "" {
+			return fmt.Errorf("it is %q, %v", word, err)
+		}
+		return nil
+	})
 	s.commit(some("a=2 e=1 f=1"))
 	ready(t, u.sync(), metav1.ConditionTrue, v1alpha1.ReasonApplied)
 	s.commit(files{"e.yaml": "", "f.yaml": ""})
 	ready(t, u.sync(), metav1.ConditionFalse, v1alpha1.ReasonPruneGuarded)
 	s.want("a=2 e=1 f=1")
+}
+
+// TestWordDoesNotCountForAPlanThatGrew confirms what was told, and changes the path before the agent comes to it.
+func TestWordDoesNotCountForAPlanThatGrew(t *testing.T) {
+	w := shared(t)
+	s := newSite(t, w.World, under("left", some("a=1 b=1 c=1 d=1")))
+	u := s.mooring("prod", at("left"))
+	u.inForce(s.head())
+	guarded := s.commit(all(files{"left/c.yaml": "", "left/d.yaml": ""}, under("right", some("x=1"))))
+	ready(t, u.sync(), metav1.ConditionFalse, v1alpha1.ReasonPruneGuarded, ",deletes=2")
+	u.edit(func(m *mooring) {
+		m.Spec.Path = "right"
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, guarded+",deletes=2")
+	})
+	ready(t, u.sync(), metav1.ConditionFalse, v1alpha1.ReasonPruneGuarded, "4 objects would be deleted by now, and the word was for 2")
+	s.want("a=1 b=1 c=1 d=1")
+	s.mustShell("mooring sync prod -n NS --confirm "+guarded[:10]+",deletes=4", "Ready=True Applied")
+	s.want("x=1")
 }
 
 func TestPruneDisabledKeepsWhatGitDropped(t *testing.T) {
