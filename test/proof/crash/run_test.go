@@ -1,0 +1,422 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/world"
+)
+
+// run is one run of the proof.
+type run struct {
+	*testing.T
+	*stage
+	rand *rand.Rand
+
+	home, clean *site
+	// commits in the order in which they were pushed: in force (perhaps empty), interrupted, last.
+	commits [3]commit
+	phases  []phase
+	// bystanders are objects that are none of Mooring's business: id to "uid resourceVersion".
+	bystanders map[render.ID]string
+	kills      []string
+	story      []string
+	followed   bool // the witness sees the custom resources
+}
+
+// phase is a time in which these objects must not be deleted.
+type phase struct {
+	name   string
+	from   uint64
+	wanted map[render.ID]*unstructured.Unstructured
+}
+
+// site is a namespace with a repository and a Mooring.
+type site struct {
+	ns   string
+	repo *gitserver.TestRepo
+	has  map[string]string
+	head string
+	key  world.Key
+}
+
+func newRun(t *testing.T, s *stage, r *rand.Rand) *run {
+	t.Helper()
+	run := &run{T: t, stage: s, rand: r, bystanders: make(map[render.ID]string)}
+	run.home, run.clean = run.site("prod"), run.site("clean")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what was done:\n%s", strings.Join(run.story, "\n"))
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+			defer cancel()
+			t.Log(s.Describe(ctx, run.home.key))
+			t.Log(s.agent.LogTail(20))
+		}
+	})
+	return run
+}
+
+func (r *run) site(name string) *site {
+	r.Helper()
+	s := &site{ns: r.Cluster.Namespace(r)}
+	s.repo = r.Git.Repo(r, s.ns+".git", map[string]string{"README.md": "a mesh"})
+	s.key = world.Key{Namespace: s.ns, Name: name}
+	return s
+}
+
+// push makes a commit the newest of a site.
+func (r *run) push(s *site, c commit) {
+	r.Helper()
+	files := c.files(s.ns)
+	change := gitserver.Change{Files: files}
+	for path := range s.has {
+		if _, ok := files[path]; !ok {
+			change.Remove = append(change.Remove, path)
+		}
+	}
+	s.has, s.head = files, s.repo.Commit(change)
+}
+
+// moor makes the Mooring of a site.
+func (r *run) moor(s *site) {
+	r.Helper()
+	m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+	m.Spec.Source = v1alpha1.Source{URL: s.repo.URL, Ref: v1alpha1.Ref{Branch: gitserver.DefaultBranch}}
+	m.Spec.Interval.Duration = time.Hour
+	m.Spec.Timeout.Duration = patience
+	m.Spec.Prune.MaxPercent, m.Spec.Prune.MaxObjects = new(int32(100)), new(int32(1000))
+	m.Spec.Check = &v1alpha1.Check{Ignore: []v1alpha1.CheckCode{"IST0173"}} // there are no Pods for subsets to select
+	if err := r.Client().Create(r.Context(), m); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *run) tell(format string, args ...any) {
+	r.story = append(r.story, fmt.Sprintf(format, args...))
+}
+
+// play does all of a run, up to where the judges come.
+func (r *run) play() {
+	r.Helper()
+	r.start()
+	r.interrupt()
+	r.last()
+	if odds(r.rand, 3) {
+		r.killAgain()
+	}
+	r.restart(r.T)
+	r.tell("the agent is started again")
+	r.push(r.clean, r.commits[2])
+	r.moor(r.clean)
+	r.settle(r.home)
+	r.settle(r.clean)
+	if err := r.witness.CaughtUp(within(r.T, patience), r.here); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// start puts a first commit into force, most of the time, and bystanders beside it.
+func (r *run) start() {
+	r.Helper()
+	r.commits[0] = commit{}
+	if odds(r.rand, 8) {
+		r.commits[0] = first(r.rand)
+		r.push(r.home, r.commits[0])
+	}
+	r.moor(r.home)
+	if len(r.commits[0]) > 0 {
+		r.settle(r.home)
+		r.tell("commit %s is in force:\n%s", r.home.head, r.commits[0])
+	}
+	r.addBystanders()
+	r.followWidgets()
+	r.phase("after the interrupted commit was pushed", r.next(r.commits[0], false))
+}
+
+// next draws the commit that comes after another.
+func (r *run) next(c commit, definitionsGo bool) commit {
+	if len(c) == 0 {
+		return first(r.rand)
+	}
+	return c.next(r.rand, definitionsGo)
+}
+
+// phase begins a time in which what the commit has must not go.
+func (r *run) phase(name string, c commit) {
+	r.Helper()
+	r.commits[len(r.phases)+1] = c
+	now, err := r.witness.Now(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	wanted, err := c.objects(r.home.ns)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.phases = append(r.phases, phase{name: name, from: now, wanted: wanted})
+}
+
+// deadline draws an instant in which the agent dies.
+func (r *run) deadline(requests, writes int) deadline {
+	d := deadline{moment: pick(r.rand, before, before, after, after, between, anytime), writes: odds(r.rand, 7)}
+	n := requests
+	if d.writes {
+		n = writes
+	}
+	d.nth = 1 + r.rand.IntN(max(n, 1))
+	switch d.moment {
+	case between:
+		d.pause = time.Duration(r.rand.IntN(10_000)) * time.Microsecond
+	case anytime:
+		d.pause = time.Duration(r.rand.IntN(1200)) * time.Millisecond
+	}
+	return d
+}
+
+// interrupt pushes the second commit and kills the agent while it applies it.
+func (r *run) interrupt() {
+	r.Helper()
+	changes := differing(r.commits[0], r.commits[1])
+	d := r.deadline(20+3*changes, 2+changes)
+	r.tell("to be interrupted (%s), about %d objects change:\n%s", d, changes, r.commits[1].since(r.commits[0]))
+	dead := r.killer.arm(d, r.agent.Kill)
+	r.push(r.home, r.commits[1])
+	if _, err := r.Ask(r.Context(), r.home.key); err != nil {
+		r.Fatal(err)
+	}
+	r.dies(dead)
+}
+
+// dies waits until the agent is dead, or has done all and lives: then it is killed where it stands.
+func (r *run) dies(dead <-chan struct{}) {
+	r.Helper()
+	err := world.Poll(within(r.T, patience), "the agent is dead", func() error {
+		select {
+		case <-dead:
+			return nil
+		default:
+		}
+		m, err := r.Mooring(r.Context(), r.home.key)
+		if err != nil {
+			return err
+		}
+		if err := world.InForce(r.home.head)(m); err != nil {
+			return world.HasReason(v1alpha1.ReasonPruneGuarded)(m)
+		}
+		return nil
+	})
+	hit, last := r.killer.disarm()
+	if err != nil {
+		r.Fatal(err, last)
+	}
+	if hit == "" {
+		hit = "after all was done"
+	}
+	r.agent.Kill()
+	r.killer.quiet()
+	r.kills = append(r.kills, sortOf(hit))
+	r.tell("the agent is killed: %s; it asked last:\n  %s", hit, strings.Join(last[max(0, len(last)-12):], "\n  "))
+	for _, fault := range r.untracked() {
+		r.Errorf("right after the kill: %s", fault)
+	}
+	r.followWidgets()
+}
+
+// sortOf a request, for the figures.
+func sortOf(hit string) string {
+	switch {
+	case strings.HasSuffix(hit, "(dry run)"):
+		return "at a dry run"
+	case strings.Contains(hit, "/moorings/") && strings.HasSuffix(hit, "/status"):
+		return "at the status"
+	case strings.Contains(hit, "/moorings/"):
+		return "at the book of kinds"
+	case strings.HasPrefix(hit, "GET"):
+		return "at a read"
+	case strings.HasPrefix(hit, "PATCH"):
+		return "at an apply"
+	case strings.HasPrefix(hit, "DELETE"):
+		return "at a delete"
+	case strings.HasPrefix(hit, "POST"):
+		return "at an event"
+	}
+	return hit
+}
+
+// last pushes the commit that is to be in force in the end.
+func (r *run) last() {
+	r.Helper()
+	c, what := r.commits[1], "the interrupted commit stays the newest"
+	switch n := r.rand.IntN(10); {
+	case n < 2 && len(r.commits[0]) > 0:
+		c, what = r.commits[0], "the first commit comes back"
+	case n < 8:
+		c, what = r.next(c, true), "another commit is pushed"
+	}
+	r.phase("after the kill", c)
+	r.tell("%s:\n%s", what, c.since(r.commits[1]))
+	if differing(c, r.commits[1]) > 0 {
+		r.push(r.home, c)
+	}
+}
+
+// killAgain starts the agent and kills it once more.
+func (r *run) killAgain() {
+	r.Helper()
+	d := r.deadline(60, 2+differing(r.commits[1], r.commits[2]))
+	r.tell("started, and to be killed again (%s)", d)
+	// The deadline may come before the agent says that it is ready. Then it is not tried again: that is what the context is for.
+	ctx, cancel := context.WithCancel(within(r.T, patience))
+	defer cancel()
+	dead := r.killer.arm(d, func() { cancel(); r.KillAgents() })
+	agent, err := r.StartAgent(ctx, world.AgentOptions{Kubeconfig: r.killer.kubeconfig})
+	switch {
+	case err == nil:
+		r.agent = agent
+	case ctx.Err() == nil:
+		r.Fatal(err)
+	}
+	r.dies(dead)
+}
+
+// settle waits until a site's newest commit is in force. Where that takes a definition away the guard must have held it, and a human's word lets
+// it through.
+func (r *run) settle(s *site) {
+	r.Helper()
+	if _, err := r.Ask(r.Context(), s.key); err != nil {
+		r.Fatal(err)
+	}
+	guarded := false
+	m, err := r.Until(within(r.T, patience), s.key, "commit "+s.head+" is in force or guarded", func(m *v1alpha1.Mooring) error {
+		held := world.HasReason(v1alpha1.ReasonPruneGuarded)(m)
+		if held == nil && strings.HasSuffix(m.Status.LastAttemptedRevision, s.head) {
+			guarded = true
+			return nil
+		}
+		if reason := world.Ready(m).Reason; reason == v1alpha1.ReasonCheckFailed || reason == v1alpha1.ReasonRenderFailed {
+			return world.Final(errors.New(world.Ready(m).Message)) // the proof's fault
+		}
+		return world.InForce(s.head)(m)
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	if !guarded {
+		return
+	}
+	r.tell("guarded: %s", world.Ready(m).Message)
+	before := m.DeepCopy()
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, m.Status.LastAttemptedRevision)
+	if err := r.Client().Patch(r.Context(), m, client.MergeFrom(before)); err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.Until(within(r.T, patience), s.key, "commit "+s.head+" is in force", world.InForce(s.head)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// end takes both Moorings away. What they kept must go with them, but for definitions, which nobody's they must be.
+func (r *run) end() {
+	r.Helper()
+	for _, s := range []*site{r.home, r.clean} {
+		m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+		if err := r.Client().Delete(r.Context(), m); err != nil {
+			r.Fatal(err)
+		}
+	}
+	for _, s := range []*site{r.home, r.clean} {
+		err := world.Poll(within(r.T, patience), "the Mooring is gone", func() error {
+			m, err := r.Mooring(r.Context(), s.key)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return errors.Join(err, fmt.Errorf("it is there, with the finalizers %v", m.Finalizers))
+		})
+		if err != nil {
+			r.Error(err)
+		}
+		for _, o := range r.list(s) {
+			if o.GetLabels()[apply.PartOfLabel] == part(s) && !r.isBystander(idOf(o)) && o.GetDeletionTimestamp() == nil {
+				r.Errorf("%s carries the label of a Mooring that is gone", idOf(o))
+			}
+		}
+		r.wipe(s)
+	}
+}
+
+// wipe takes away what has no namespace.
+func (r *run) wipe(s *site) {
+	r.Helper()
+	for _, o := range r.list(s) {
+		if o.GetNamespace() != "" {
+			continue
+		}
+		if err := r.Client().Delete(r.Context(), o); err != nil && !apierrors.IsNotFound(err) {
+			r.Error(err)
+		}
+	}
+	mine := func(id render.ID) bool { return of(s, id) }
+	r.witness.Forget(mine)
+}
+
+// differing counts the objects that two commits have differently.
+func differing(a, b commit) int {
+	n := 0
+	for name := range drawn() {
+		if a[name] != b[name] {
+			n += 1 + strings.Count(a[name]+b[name], "---\n")
+		}
+	}
+	return n
+}
+
+// since writes what a commit changes.
+func (c commit) since(before commit) string {
+	var b strings.Builder
+	for name := range sorted(drawn()) {
+		switch {
+		case c[name] == before[name]:
+		case c[name] == "":
+			fmt.Fprintf(&b, "# %s goes\n", name)
+		default:
+			fmt.Fprintf(&b, "# %s\n%s", name, c[name])
+		}
+	}
+	return b.String()
+}
+
+// String writes the whole commit.
+func (c commit) String() string { return c.since(commit{}) }
+
+func (r *run) isBystander(id render.ID) bool {
+	_, ok := r.bystanders[id]
+	return ok
+}
+
+// part is the ApplySet of a site's Mooring.
+func part(s *site) string {
+	return apply.ApplySetID(s.key.Name, s.key.Namespace, v1alpha1.Kind, v1alpha1.GroupVersion.Group)
+}
+
+// here says whether an object belongs to the place of the run.
+func (r *run) here(id render.ID) bool { return of(r.home, id) }
+
+func of(s *site, id render.ID) bool {
+	return slices.Contains([]string{s.ns, s.ns + "-more"}, id.Namespace) ||
+		id.Namespace == "" && id.Name != s.ns && strings.Contains(id.Name, s.ns)
+}
