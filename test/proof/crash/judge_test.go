@@ -157,19 +157,28 @@ func (r *run) wronglyDeleted() (faults []string) {
 		if r.isBystander(e.ID) {
 			faults = append(faults, fmt.Sprintf("wrongly deleted: %s: it is none of Mooring's", e))
 		}
-		for i, p := range r.phases {
-			if e.Version <= p.from || i+1 < len(r.phases) && e.Version > r.phases[i+1].from {
-				continue
-			}
-			if o := p.wanted[e.ID]; o != nil && o.GetAnnotations()[apply.ForceAnnotation] == "" {
-				faults = append(faults, fmt.Sprintf("wrongly deleted %s: %s: the newest commit has it", p.name, e))
-			}
+		first, last := r.phaseOf(e.After+1), r.phaseOf(e.Version)
+		if first == nil || last == nil {
+			continue
+		}
+		if o := last.wanted[e.ID]; o != nil && first.wanted[e.ID] != nil && o.GetAnnotations()[apply.ForceAnnotation] == "" {
+			faults = append(faults, fmt.Sprintf("wrongly deleted %s: %s: the newest commit has it", last.name, e))
 		}
 		if e.Version <= r.phases[0].from {
 			faults = append(faults, fmt.Sprintf("wrongly deleted while the first commit was put into force: %s", e))
 		}
 	}
 	return faults
+}
+
+// phaseOf a revision; nil before the second commit.
+func (r *run) phaseOf(version uint64) *phase {
+	for i, p := range slices.Backward(r.phases) {
+		if version > p.from {
+			return &r.phases[i]
+		}
+	}
+	return nil
 }
 
 // disturbed are bystanders that are gone, or were written to.

@@ -5,14 +5,17 @@
 // It watches metadata, one watch for each kind, from the moment that Watch or Follow returns. Resource versions are revisions
 // of the one etcd, so events of different kinds have an order, and so have events and a Now.
 //
-// A watch that breaks off is taken up where it was. When that is not possible the witness has lost sight, and
-// CaughtUp says so for ever after: then nothing is proved.
+// A watch that breaks off is taken up where it was. Where that is not possible, which is so when the definition of a kind changes, all is
+// listed anew: what is not there any more was deleted at some time since the watch broke off. Such an event says between which two
+// revisions it happened (After). What came and went again in between was not seen.
 package witness
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,8 +39,8 @@ type Event struct {
 	Type watch.EventType
 	ID   render.ID
 	UID  types.UID
-	// Version is the revision at which it happened.
-	Version uint64
+	// Version is the revision at which it happened. Where that is not known, it happened after After, and not after Version.
+	After, Version uint64
 	// Part is the value of the label that says whose the object is.
 	Part string
 	// Ours means that Mooring's field manager has applied it.
@@ -54,6 +57,8 @@ type Kind struct {
 	schema.GroupVersionResource
 	Kind string
 }
+
+func (k Kind) groupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
 // Witness watches some kinds. It is safe for concurrent use.
 type Witness struct {
@@ -83,35 +88,74 @@ func Watch(ctx context.Context, cfg *rest.Config, kinds ...Kind) (*Witness, erro
 
 // Follow watches one more kind, until ctx ends. When the kind is not served it waits a minute for it.
 func (w *Witness) Follow(ctx context.Context, kind Kind) error {
-	where := w.client.Resource(kind.GroupVersionResource)
-	var list *metav1.PartialObjectMetadataList
 	patient, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
+	var version string
 	err := poll(patient, func() (err error) {
-		list, err = where.List(patient, metav1.ListOptions{})
+		version, err = w.list(patient, kind)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", kind.Resource, err)
 	}
-	for i := range list.Items {
-		w.saw(kind, watch.Added, &list.Items[i])
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return where.Watch(ctx, options)
-		},
-	})
-	if err != nil {
-		cancel()
-		return fmt.Errorf("watch %s: %w", kind.Resource, err)
-	}
 	w.mu.Lock()
 	w.kinds[kind] = cancel
 	w.mu.Unlock()
-	go w.read(ctx, kind, events)
+	go w.follow(ctx, kind, version)
 	return nil
+}
+
+// follow watches from a revision on, and lists anew where a watch cannot go on.
+func (w *Witness) follow(ctx context.Context, kind Kind, version string) {
+	for {
+		w.read(ctx, kind, version)
+		if ctx.Err() != nil {
+			return
+		}
+		err := poll(ctx, func() (err error) {
+			version, err = w.list(ctx, kind)
+			return err
+		})
+		if err != nil {
+			return // ctx has ended
+		}
+	}
+}
+
+// list compares what is there with what is known, and gives the revision to watch from. A kind that is not served has no objects.
+func (w *Witness) list(ctx context.Context, kind Kind) (string, error) {
+	list, err := w.client.Resource(kind.GroupVersionResource).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	there := make(map[types.UID]bool)
+	version := uint64(0)
+	if err == nil {
+		for i := range list.Items {
+			there[list.Items[i].UID] = true
+			w.saw(kind, watch.Added, &list.Items[i])
+		}
+		if version, err = strconv.ParseUint(list.ResourceVersion, 10, 64); err != nil {
+			return "", err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uid, last := range w.live {
+		if last.ID.GroupKind() == kind.groupKind() && !there[uid] {
+			if version == 0 {
+				version = last.Version + 1 // no better is known of a kind that is not served
+			}
+			last.Type, last.After, last.Version = watch.Deleted, last.Version, version
+			delete(w.live, uid)
+			w.events = append(w.events, last)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return list.ResourceVersion, nil
 }
 
 // Unfollow ends the watch of a kind, before its definition goes.
@@ -124,19 +168,25 @@ func (w *Witness) Unfollow(kind Kind) {
 	}
 }
 
-func (w *Witness) read(ctx context.Context, kind Kind, events *watchtools.RetryWatcher) {
-	for event := range events.ResultChan() {
-		switch o := event.Object.(type) {
-		case *metav1.PartialObjectMetadata:
-			w.saw(kind, event.Type, o)
-		default:
-			if event.Type == watch.Error && ctx.Err() == nil {
-				w.blind(fmt.Errorf("watch %s: %w", kind.Resource, apierrors.FromObject(event.Object)))
-			}
-		}
+// read a watch to its end.
+func (w *Witness) read(ctx context.Context, kind Kind, version string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	where := w.client.Resource(kind.GroupVersionResource)
+	events, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return where.Watch(ctx, options)
+		},
+	})
+	if err != nil {
+		return
 	}
-	if ctx.Err() == nil {
-		w.blind(fmt.Errorf("watch %s: it ended", kind.Resource))
+	for event := range events.ResultChan() {
+		o, ok := event.Object.(*metav1.PartialObjectMetadata)
+		if !ok {
+			return // an error, such as "too old"
+		}
+		w.saw(kind, event.Type, o)
 	}
 }
 
@@ -153,15 +203,21 @@ func (w *Witness) saw(kind Kind, what watch.EventType, o *metav1.PartialObjectMe
 		return
 	}
 	e := Event{
-		Type: what, UID: o.UID, Version: version, Part: o.Labels[apply.PartOfLabel], Ours: Ours(o),
+		Type: what, UID: o.UID, After: version - 1, Version: version, Part: o.Labels[apply.PartOfLabel], Ours: Ours(o),
 		ID: render.ID{Group: kind.Group, Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name},
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch what {
 	case watch.Added, watch.Modified:
+		if w.live[o.UID].Version >= version {
+			return // listed again
+		}
 		w.live[o.UID] = e
 	case watch.Deleted:
+		if _, known := w.live[o.UID]; !known {
+			return // missed by a list before
+		}
 		delete(w.live, o.UID)
 	default: // a bookmark
 		return
@@ -228,14 +284,11 @@ func (w *Witness) Now(ctx context.Context) (uint64, error) {
 	return strconv.ParseUint(list.ResourceVersion, 10, 64)
 }
 
-// CaughtUp waits until the witness has heard of all that happened before the call to those objects. It is an error, and stays one, when a watch
-// was lost.
+// CaughtUp waits until the witness has heard of all that happened before the call to those objects. It is an error when the server's
+// answers could not be understood.
 func (w *Witness) CaughtUp(ctx context.Context, which func(render.ID) bool) error {
 	w.mu.Lock()
-	var kinds []Kind
-	for kind := range w.kinds {
-		kinds = append(kinds, kind)
-	}
+	kinds := slices.Collect(maps.Keys(w.kinds))
 	w.mu.Unlock()
 	for _, kind := range kinds {
 		if err := poll(ctx, func() error { return w.compare(ctx, kind, which) }); err != nil {
@@ -267,7 +320,7 @@ func (w *Witness) compare(ctx context.Context, kind Kind, which func(render.ID) 
 		return nil // CaughtUp says so
 	}
 	for uid, e := range w.live {
-		if e.ID.GroupKind() != (schema.GroupKind{Group: kind.Group, Kind: kind.Kind}) || !which(e.ID) {
+		if e.ID.GroupKind() != kind.groupKind() || !which(e.ID) {
 			continue
 		}
 		if version, ok := there[uid]; !ok || version != strconv.FormatUint(e.Version, 10) {
