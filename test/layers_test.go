@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "apply"},
 	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/report"},
+	"sync/proof":      {"render/...", "apply"},
 	"cmd/mooring/...": {"repos/...", "render/...", "apply/...", "sync/...", "cmd/mooring/..."},
 	"test/...":        {"repos/...", "render/...", "apply/...", "sync/...", "test/..."},
 }

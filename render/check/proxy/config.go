@@ -26,6 +26,7 @@ type Config struct {
 	Hosts []VirtualHost
 
 	clusters map[string]bool
+	built    sets.String // the hosts whose clusters were built
 	services map[host.Name]*model.Service
 	node     *model.Proxy
 	sidecars []*world.Object
@@ -70,6 +71,16 @@ func (c *Config) Knows(name string) bool {
 	return c.services[host.Name(name)] != nil
 }
 
+// Serves says whether a service of that name in its scope has the port.
+func (c *Config) Serves(name string, port int) bool {
+	s := c.services[host.Name(name)]
+	if s == nil {
+		return false
+	}
+	_, ok := s.Ports.GetByPort(port)
+	return ok
+}
+
 // Routes gives those that come from a VirtualService, each with its virtual host.
 func (c *Config) Routes(yield func(*VirtualHost, int) bool) {
 	for i := range c.Hosts {
@@ -91,7 +102,7 @@ func (m *Mesh) Ask(ctx context.Context, p Proxy) (*Config, error) {
 		return known, nil
 	}
 	node := m.node(p)
-	c := &Config{Proxy: p, clusters: map[string]bool{}, services: node.SidecarScope.ServicesByHostname(), node: node}
+	c := &Config{Proxy: p, clusters: map[string]bool{}, built: sets.String{}, services: node.SidecarScope.ServicesByHostname(), node: node}
 	c.sidecars = m.world.Of(networkingGroup, "Sidecar")
 	if p.Gateway {
 		if err := m.gatewayHosts(c, node); err != nil {
@@ -105,24 +116,55 @@ func (m *Mesh) Ask(ctx context.Context, p Proxy) (*Config, error) {
 	return c, nil
 }
 
-// clusters of the hosts that routes lead to are built, as if those alone had changed: building all that a proxy may know takes most of the time.
+// clusters of the hosts that routes lead to are built.
 func (m *Mesh) clusters(c *Config) {
-	hosts := sets.New[model.ConfigKey]()
+	var all []string
 	for vh, i := range c.Routes {
 		for _, t := range vh.Routes[i].Targets {
-			hosts.Insert(model.ConfigKey{Kind: kind.ServiceEntry, Name: t.Host})
+			all = append(all, t.Host)
 		}
 	}
-	request := &model.PushRequest{Push: m.push, ConfigsUpdated: hosts}
-	built, _, _, _ := m.generator.BuildDeltaClusters(c.node, request, &model.WatchedResource{})
-	for _, r := range built {
-		c.clusters[r.Name] = true
-	}
+	m.build(c, all)
 	for vh, i := range c.Routes {
 		for k := range vh.Routes[i].Targets {
 			t := &vh.Routes[i].Targets[k]
 			t.Exists = c.clusters[t.Cluster]
 		}
+	}
+}
+
+// Lacks gives those of the targets, which may be another answer's, whose clusters the proxy does not have: what it would miss if it still held the
+// routes of that answer. The Mesh must be the one that was asked, and open.
+func (m *Mesh) Lacks(c *Config, targets []Target) []Target {
+	var all []string
+	for _, t := range targets {
+		all = append(all, t.Host)
+	}
+	m.build(c, all)
+	var missing []Target
+	for _, t := range targets {
+		if !c.clusters[t.Cluster] {
+			missing = append(missing, t)
+		}
+	}
+	return missing
+}
+
+// build the clusters of these hosts, as if those alone had changed: building all that a proxy may know takes most of the time.
+func (m *Mesh) build(c *Config, names []string) {
+	hosts := sets.New[model.ConfigKey]()
+	for _, name := range names {
+		if !c.built.InsertContains(name) {
+			hosts.Insert(model.ConfigKey{Kind: kind.ServiceEntry, Name: name})
+		}
+	}
+	if len(hosts) == 0 {
+		return // without a host the library would build them all
+	}
+	request := &model.PushRequest{Push: m.push, ConfigsUpdated: hosts}
+	built, _, _, _ := m.generator.BuildDeltaClusters(c.node, request, &model.WatchedResource{})
+	for _, r := range built {
+		c.clusters[r.Name] = true
 	}
 }
 
@@ -199,9 +241,7 @@ func (m *Mesh) read(c *Config, table []*route.VirtualHost, port int) {
 		if name, number, ok := cutPort(in.Name); ok {
 			out.Host, out.Port = name, number
 		}
-		if s := c.services[host.Name(out.Host)]; s != nil {
-			_, out.Served = s.Ports.GetByPort(port)
-		}
+		out.Served = c.Serves(out.Host, port)
 		for _, r := range in.Routes {
 			from, root, ok := m.markers.trace(r.Name)
 			if ok {

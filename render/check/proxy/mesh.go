@@ -54,7 +54,7 @@ func New(ctx context.Context, w *world.World, o Options) (*Mesh, error) {
 		m.Close()
 		return nil, fmt.Errorf("read the mesh: %w", err)
 	}
-	m.proxies = m.distinct()
+	m.proxies = Proxies(w)
 	return m, nil
 }
 

@@ -57,8 +57,9 @@ func (p Proxy) String() string {
 // Proxies are those that may be told different things, in the same order every time: gateways first.
 func (m *Mesh) Proxies() []Proxy { return m.proxies }
 
-func (m *Mesh) distinct() []Proxy {
-	s := newSurvey(m.world)
+// Proxies are those that may be told different things in at least one of the worlds, so that what one of them is told can be followed from world to world.
+func Proxies(worlds ...*world.World) []Proxy {
+	s := newSurvey(worlds)
 	all := append(s.gateways(), s.sidecars()...)
 	slices.SortStableFunc(all, func(a, b Proxy) int {
 		if a.Gateway != b.Gateway {
@@ -72,9 +73,9 @@ func (m *Mesh) distinct() []Proxy {
 	return slices.CompactFunc(all, func(a, b Proxy) bool { return a.String() == b.String() })
 }
 
-// survey is what in a world makes proxies differ.
+// survey is what in one of some worlds makes proxies differ.
 type survey struct {
-	world *world.World
+	worlds []*world.World
 	// namespaces of the mesh, and those among them whose sidecars are told something of their own.
 	namespaces, special map[string]bool
 	// keys of labels that something selects by.
@@ -82,13 +83,22 @@ type survey struct {
 	// workloads that something selects in a namespace.
 	workloads []Proxy
 	selectors []labels.Instance
+	// owners are the namespaces of the ServiceEntries that have a host.
+	owners map[string]string
 }
 
-func newSurvey(w *world.World) *survey {
-	s := &survey{world: w, namespaces: map[string]bool{}, special: map[string]bool{}, keys: map[string]bool{}}
-	s.destinationRules()
-	s.virtualServices()
-	s.entries()
+func newSurvey(worlds []*world.World) *survey {
+	s := &survey{worlds: worlds, namespaces: map[string]bool{}, special: map[string]bool{}, keys: map[string]bool{}, owners: map[string]string{}}
+	for _, w := range worlds {
+		s.read(w)
+	}
+	return s
+}
+
+func (s *survey) read(w *world.World) {
+	s.destinationRules(w)
+	s.virtualServices(w)
+	s.entries(w)
 	for _, o := range w.Of(networkingGroup, "Sidecar") {
 		s.special[o.ID.Namespace] = true
 		if spec, ok := specOf[*networking.Sidecar](o); ok {
@@ -106,7 +116,6 @@ func newSurvey(w *world.World) *survey {
 			}
 		}
 	}
-	return s
 }
 
 // selects notes that workloads of a namespace differ from others there.
@@ -134,8 +143,8 @@ func (s *survey) exported(namespace string, to []string) {
 	}
 }
 
-func (s *survey) destinationRules() {
-	for _, o := range s.world.Of(networkingGroup, "DestinationRule") {
+func (s *survey) destinationRules(w *world.World) {
+	for _, o := range w.Of(networkingGroup, "DestinationRule") {
 		spec, ok := specOf[*networking.DestinationRule](o)
 		if !ok {
 			continue
@@ -150,8 +159,8 @@ func (s *survey) destinationRules() {
 	}
 }
 
-func (s *survey) virtualServices() {
-	for _, o := range s.world.Of(networkingGroup, "VirtualService") {
+func (s *survey) virtualServices(w *world.World) {
+	for _, o := range w.Of(networkingGroup, "VirtualService") {
 		spec, ok := specOf[*networking.VirtualService](o)
 		if !ok {
 			continue
@@ -170,8 +179,8 @@ func (s *survey) virtualServices() {
 	}
 }
 
-func (s *survey) entries() {
-	for _, o := range s.world.Of("", "Service") {
+func (s *survey) entries(w *world.World) {
+	for _, o := range w.Of("", "Service") {
 		s.namespaces[o.ID.Namespace] = true
 		if to := o.GetAnnotations()["networking.istio.io/exportTo"]; to != "" {
 			for _, one := range strings.Split(to, ",") {
@@ -179,8 +188,7 @@ func (s *survey) entries() {
 			}
 		}
 	}
-	owners := map[string]string{}
-	for _, o := range s.world.Of(networkingGroup, "ServiceEntry") {
+	for _, o := range w.Of(networkingGroup, "ServiceEntry") {
 		spec, ok := specOf[*networking.ServiceEntry](o)
 		if !ok {
 			continue
@@ -188,10 +196,10 @@ func (s *survey) entries() {
 		s.namespaces[o.ID.Namespace] = true
 		s.exported(o.ID.Namespace, spec.ExportTo)
 		for _, name := range spec.Hosts {
-			if owner, taken := owners[name]; taken && owner != o.ID.Namespace { // each namespace takes its own
+			if owner, taken := s.owners[name]; taken && owner != o.ID.Namespace { // each namespace takes its own
 				s.special[owner], s.special[o.ID.Namespace] = true, true
 			}
-			owners[name] = o.ID.Namespace
+			s.owners[name] = o.ID.Namespace
 		}
 	}
 }
@@ -234,18 +242,8 @@ func (s *survey) gateways() []Proxy {
 			}
 		}
 	}
-	for _, o := range s.world.Of("", "Pod") {
-		add(o.ID.Namespace, o.GetLabels())
-	}
-	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet"} {
-		for _, o := range s.world.Of("apps", kind) {
-			pod, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "template", "metadata", "labels")
-			add(o.ID.Namespace, pod)
-		}
-	}
-	for _, o := range s.world.Of("", "Service") {
-		selector, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "selector")
-		add(o.ID.Namespace, selector)
+	for _, w := range s.worlds {
+		workloads(w, add)
 	}
 	for i, selector := range s.selectors {
 		if !found[i] && (len(selector) > 0 || len(all) == 0) {
@@ -253,6 +251,23 @@ func (s *survey) gateways() []Proxy {
 		}
 	}
 	return all
+}
+
+// workloads are the places where pods run, or are about to: each with its labels, as far as somebody says so.
+func workloads(w *world.World, found func(namespace string, pod map[string]string)) {
+	for _, o := range w.Of("", "Pod") {
+		found(o.ID.Namespace, o.GetLabels())
+	}
+	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet"} {
+		for _, o := range w.Of("apps", kind) {
+			pod, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "template", "metadata", "labels")
+			found(o.ID.Namespace, pod)
+		}
+	}
+	for _, o := range w.Of("", "Service") {
+		selector, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "selector")
+		found(o.ID.Namespace, selector)
+	}
 }
 
 // chosen are the labels that something selects by: pods that differ in others are told the same.
