@@ -181,9 +181,10 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 
 // keep corrects drift to the revision that was applied last, since the newest one is refused for the given reason.
 // It does nothing when nothing was applied yet, when what was applied can no longer be had exactly as it was, or
-// when the newest revision is the applied one.
+// when the newest revision is the applied one. It deletes nothing (policy says why).
 func (p *pass) keep(ctx context.Context, refused error) Outcome {
 	p.fail(refused)
+	p.keeping = true
 	t, err := p.lastGood(ctx)
 	if err != nil {
 		p.out.KeepErr = err

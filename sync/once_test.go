@@ -228,6 +228,9 @@ func TestLastGoodIsKept(t *testing.T) {
 			if w.lastPlanned() != "a" || w.runs != 2 {
 				t.Errorf("planned %v, %d runs: want the applied commit a kept", w.planned, w.runs)
 			}
+			if w.policies[len(w.policies)-1].Prune {
+				t.Error("what is kept in force was planned with deletes: they would take what a newer commit, half applied, has made")
+			}
 			if out.Cause != report.CauseDrift || out.Applied != rev("a") || out.KeepErr != nil {
 				t.Errorf("cause %s, applied %s, keep %v", out.Cause, out.Applied, out.KeepErr)
 			}

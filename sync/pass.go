@@ -44,6 +44,7 @@ type pass struct {
 	mooring *v1alpha1.Mooring
 	unit    *unit
 	stage   report.Stage
+	keeping bool // what was applied last is kept in force, because the newest commit is refused
 	out     Outcome
 }
 
@@ -164,10 +165,12 @@ func (p *pass) owner() apply.Unit {
 	return p.parent.unit(p.mooring, p.unit)
 }
 
+// policy for a plan. To keep what was applied last in force is no reason to delete: what is there beside it was made by a newer commit, whose
+// apply was broken off, and the newest one may have it as well. It carries our label, and goes with the next commit that does not have it.
 func (p *pass) policy(rev repos.Revision) apply.Policy {
 	prune := p.mooring.Spec.Prune
 	policy := apply.Policy{
-		Prune:      *prune.Enabled,
+		Prune:      *prune.Enabled && !p.keeping,
 		MaxPercent: int(*prune.MaxPercent),
 		MaxObjects: int(*prune.MaxObjects),
 	}
