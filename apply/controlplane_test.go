@@ -13,7 +13,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
-	installation "github.com/mooring-dev/mooring/render/mesh"
+	istiomesh "github.com/mooring-dev/mooring/render/mesh"
 )
 
 // What Istio's own charts render, and which of it the order takes for the control plane, or makes wait for it.
@@ -31,7 +31,7 @@ spec:
 `), &operator.Object); err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := installation.Expander{}.Expand(t.Context(), []render.Object{{Unstructured: operator}})
+	all, _, err := istiomesh.Expander{}.Expand(t.Context(), []render.Object{{Unstructured: operator}})
 	if err != nil {
 		t.Fatal(err)
 	}
