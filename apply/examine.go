@@ -144,6 +144,9 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err := p.foreign(ctx, full); err != nil {
 		return step, err
 	}
+	if err := keepsVersions(full, step.want); err != nil {
+		return step, err
+	}
 	return p.differ(ctx, step, full, dry, found), nil
 }
 
@@ -276,6 +279,9 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
+	if err := keepsVersions(full, step.want); err != nil {
+		return step, err
+	}
 	return p.differ(ctx, step, full, dry, extras(full, dry)), nil
 }
 
@@ -284,6 +290,13 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 	there := m.Object != nil
 	if hook, ok := asWebhookError(err); ok {
 		return step.untriedFor(hook, m), nil
+	}
+	if there && w.id.GroupKind() == kindDefinition {
+		if full, unread := p.get(ctx, w.resource, "", w.id.Name); unread == nil {
+			if fault := keepsVersions(full, step.want); fault != nil {
+				return step, fault
+			}
+		}
 	}
 	if changes := p.pending[w.definition]; changes == Update && isSchemaError(err) {
 		// The old schema refuses what the new one may allow.
