@@ -164,8 +164,17 @@ func adjustWebhooks(form *unstructured.Unstructured, meta metav1.Object, full *u
 			(servedByIstiod(config) || !ownedByUs(meta, "webhooks", key("name", name), "failurePolicy")) {
 			delete(hook, "failurePolicy")
 		}
-		if ok && !keepsBundle(form, meta, config, "webhooks", key("name", name), "clientConfig", "caBundle") {
+		if !ok {
+			continue
+		}
+		path := []any{"webhooks", key("name", name), "clientConfig", "caBundle"}
+		if !keepsBundle(form, meta, config, path...) {
 			delete(config, "caBundle")
+		}
+		if bundle := liveBundle(full, name); config["caBundle"] == nil && servedByIstiod(config) && bundle != "" && ownedByUs(meta, path...) {
+			// We wrote it once. To say nothing of it now would remove it, and nobody could call the webhook until istiod notices. With its next
+			// certificate it becomes istiod's.
+			config["caBundle"] = bundle
 		}
 	}
 	if hooks != nil {
@@ -187,6 +196,21 @@ func armedHooks(full *unstructured.Unstructured) map[string]bool {
 		}
 	}
 	return armed
+}
+
+// liveBundle is the caBundle of a live webhook.
+func liveBundle(full *unstructured.Unstructured, name string) string {
+	if full == nil {
+		return ""
+	}
+	hooks, _, _ := unstructured.NestedSlice(full.Object, "webhooks")
+	for _, h := range hooks {
+		if hook, ok := h.(map[string]any); ok && hook["name"] == name {
+			bundle, _, _ := unstructured.NestedString(hook, "clientConfig", "caBundle")
+			return bundle
+		}
+	}
+	return ""
 }
 
 // keepsBundle says whether a caBundle in Git is meant: it is a certificate, and nobody else puts one there.

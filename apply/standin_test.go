@@ -44,7 +44,9 @@ type istiod struct {
 	client  kubernetes.Interface
 	objects dynamic.Interface
 	port    int
-	bundle  []byte // PEM, as istiod writes it
+
+	mu     sync.Mutex
+	bundle []byte // guarded by mu once the controllers run: PEM, as istiod writes it
 
 	down   atomic.Bool  // it hangs up on whoever calls
 	judged atomic.Int64 // reviews that it answered
@@ -84,6 +86,13 @@ func newIstiod(f *fixture) *istiod {
 func (i *istiod) stop() { i.down.Store(true) }
 
 func (i *istiod) start() { i.down.Store(false) }
+
+// rotate gives istiod another certificate, or at least other words for it: what matters is that it writes them.
+func (i *istiod) rotate() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.bundle = append([]byte("another one\n"), i.bundle...)
+}
 
 // moody accepts and hangs up while it is down. A port that was closed in between could be somebody else's by now.
 type moody struct {
@@ -148,6 +157,8 @@ var errNotYet = errors.New("webhook is not ready, retry")
 
 // reconcile does what both controllers do at an event.
 func (i *istiod) reconcile(ctx context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if err := i.deploy(ctx); err != nil {
 		return err
 	}
