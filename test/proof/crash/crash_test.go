@@ -34,7 +34,7 @@ const (
 	patience = 2 * time.Minute
 	// runs of the whole proof, and how long the short form begins new ones.
 	runs  = 200
-	short = 22 * time.Second
+	short = 18 * time.Second
 )
 
 // shared hands the world from TestMain to the tests, for which the testing package has no other way.

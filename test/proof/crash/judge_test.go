@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -150,10 +149,7 @@ func (r *run) leftovers() []string {
 
 // wronglyDeleted are deletions of objects that the newest commit had at that moment.
 func (r *run) wronglyDeleted() (faults []string) {
-	for _, e := range r.witness.Events(r.here) {
-		if e.Type != watch.Deleted {
-			continue
-		}
+	for _, e := range witness.Deletions(r.witness.Events(r.here)) {
 		if r.isBystander(e.ID) {
 			faults = append(faults, fmt.Sprintf("wrongly deleted: %s: it is none of Mooring's", e))
 		}

@@ -45,6 +45,8 @@ type Event struct {
 	Part string
 	// Ours means that Mooring's field manager has applied it.
 	Ours bool
+	// Going means that it is being deleted, and waits for a finalizer or, if it is a namespace, for what is in it.
+	Going bool
 }
 
 // String writes "DELETED ConfigMap/apps/settings (uid …, at revision 123)".
@@ -203,7 +205,7 @@ func (w *Witness) saw(kind Kind, what watch.EventType, o *metav1.PartialObjectMe
 		return
 	}
 	e := Event{
-		Type: what, UID: o.UID, After: version - 1, Version: version, Part: o.Labels[apply.PartOfLabel], Ours: Ours(o),
+		Type: what, UID: o.UID, After: version - 1, Version: version, Part: o.Labels[apply.PartOfLabel], Ours: Ours(o), Going: o.DeletionTimestamp != nil,
 		ID: render.ID{Group: kind.Group, Kind: kind.Kind, Namespace: o.Namespace, Name: o.Name},
 	}
 	w.mu.Lock()
@@ -243,6 +245,19 @@ func (w *Witness) Events(which func(render.ID) bool) []Event {
 	var found []Event
 	for _, e := range w.events {
 		if which(e.ID) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// Deletions are the events by which objects began to go, one for each UID: the deletion itself, or what made it certain.
+func Deletions(events []Event) []Event {
+	var found []Event
+	going := make(map[types.UID]bool)
+	for _, e := range events {
+		if (e.Type == watch.Deleted || e.Going) && !going[e.UID] {
+			going[e.UID] = true
 			found = append(found, e)
 		}
 	}
