@@ -160,8 +160,9 @@ func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
 
 // differ makes an update or unchanged out of the live object and the dry-run's answer.
 func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, found []extra) Step {
-	step.Diff = append(diffObjects(step.ID, full, dry), extraDiffs(step.ID, full, p.probe(ctx, step, found), found)...)
-	step.uid = full.GetUID()
+	step.taken = extraDiffs(step.ID, full, p.probe(ctx, step, found), found)
+	step.Diff = append(diffObjects(step.ID, full, dry), step.taken...)
+	step.uid, step.live, step.applied = full.GetUID(), full, dry
 	step.counted = step.counted && full.GetLabels()[PartOfLabel] == p.unit.ID
 	var reasons []string
 	if reason := p.inherited(ctx, full); reason != "" {

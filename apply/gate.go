@@ -4,15 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// gate waits until the definitions that were written can be built upon: CRDs established, namespaces active. One that does not
+// pass waits at a gate. A gate that nothing was written before is open. An error stops the run.
+func (r *runner) pass(ctx context.Context, gate Gate, steps []StepResult) error {
+	switch gate {
+	case GateEstablished:
+		r.established(ctx, steps)
+	case GateReady:
+		r.unready = r.controlPlaneReady(ctx, steps, time.Now().Add(r.gateTimeout))
+	case GatePropagated:
+		return r.propagated(ctx)
+	}
+	return nil
+}
+
+// propagated waits until what was written has reached the proxies, and what was there before as well: the run before may have been broken off
+// between a write and this.
+func (r *runner) propagated(ctx context.Context) error {
+	if r.unit.Mesh == nil || ctx.Err() != nil || !r.ahead() {
+		return nil
+	}
+	r.mu.Lock()
+	written := slices.SortedFunc(maps.Values(r.stands), func(x, y Written) int { return compareIDs(x.ID, y.ID) })
+	r.mu.Unlock()
+	err := safely(func() error { return r.unit.Mesh.Propagated(ctx, written) })
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("wait until the proxies know what was written, before anything relies on it: %w", err)
+	}
+	return nil
+}
+
+// ahead says whether anything is left to be written.
+func (r *runner) ahead() bool {
+	return slices.ContainsFunc(r.result.Steps, func(s StepResult) bool { return s.State == NotReached && s.Err == nil && s.writes() })
+}
+
+// wrote notes an object as it stands after a write.
+func (r *runner) wrote(s Step, uid types.UID, resourceVersion string) {
+	if !reachesProxies(s.ID.GroupKind()) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stands[s.ID] = Written{ID: s.ID, UID: uid, ResourceVersion: resourceVersion, Deleted: resourceVersion == ""}
+}
+
+// reachesProxies is true for kinds that istiod makes configuration of.
+func reachesProxies(gk schema.GroupKind) bool {
+	return isMesh(gk) || gk == kindService
+}
+
+// established waits until the definitions that were written can be built upon: CRDs established, namespaces active. One that does not
 // come so far has failed, and what depends on it is not reached.
-func (r *runner) gate(ctx context.Context, steps []StepResult) {
+func (r *runner) established(ctx context.Context, steps []StepResult) {
 	until := time.Now().Add(r.gateTimeout)
 	var wg sync.WaitGroup
 	for i := range steps {

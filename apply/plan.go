@@ -68,15 +68,32 @@ const (
 	GatePropagated Gate = "propagated"
 )
 
-// The waves, in their order.
+// The waves, in their order. One may come more than once, where its objects depend on each other.
 const (
-	// WaveDefinitions holds CRDs and namespaces. What follows waits until they are established and active.
+	// WaveDefinitions holds CRDs and namespaces.
 	WaveDefinitions = "definitions"
-	// WaveObjects holds everything else, in the order of kinds.
-	WaveObjects = "objects"
+	// WaveConfiguration holds what workloads read: accounts, roles, ConfigMaps, Secrets.
+	WaveConfiguration = "configuration"
+	// WaveControlPlane holds istiod and its webhooks.
+	WaveControlPlane = "control plane"
+	// WaveWorkloads holds workloads, Services, and every kind that has no place of its own, in the order of kinds.
+	WaveWorkloads = "workloads"
+	// WaveLoosened holds policies that let more through than before.
+	WaveLoosened = "loosened policies"
+	// WaveDestinations holds what routes lead to and through: ServiceEntry, DestinationRule, Gateway, Sidecar and their like. What they have
+	// in the cluster and not in Git is kept until no route leads to it.
+	WaveDestinations = "destinations"
+	// WaveRoutes holds VirtualServices and the routes of the Gateway API.
+	WaveRoutes = "routes"
+	// WavePolicies holds policies that let less through.
+	WavePolicies = "policies"
 	// WaveWebhooks holds admission webhook configurations: what they call must be there first.
 	WaveWebhooks = "webhooks"
-	// WavePrune holds the deletes, in reverse order of kinds.
+	// WaveRetired holds the deletes of routes.
+	WaveRetired = "retired routes"
+	// WaveFinal gives objects their final form: what they kept for routes that have gone meanwhile goes.
+	WaveFinal = "final forms"
+	// WavePrune holds the other deletes, in reverse order of kinds.
 	WavePrune = "prune"
 )
 
@@ -118,7 +135,19 @@ type Step struct {
 	release      bool                       // it is let go: it stays, and is ours no more
 	heir         string                     // ApplySet id of the unit that it is offered to
 	inherits     bool                       // another unit may take it: it is kept until that is settled
+	version      string                     // resourceVersion that the live object had
 	health       *Health
+
+	// What the order is made of.
+	live     *unstructured.Unstructured // as it was, where the plan read it
+	applied  *unstructured.Unstructured // as the dry-run says it will be
+	stage    stage
+	level    int         // inside the stage, the lowest first
+	needs    []render.ID // what must have been done before, or this is not reached
+	settle   bool        // all that was written before must have reached the proxies
+	again    bool        // the second step of an object
+	approach bool        // the first of two steps of an object
+	taken    []FieldDiff // those of Diff that come of a take-over
 }
 
 // Form is a copy of what the step applies; nil for a step that applies nothing. An object may have two steps in a plan: on the way to its
@@ -137,7 +166,7 @@ func (s Step) skip(reason string) Step {
 
 // over says that the step is about a live object.
 func (s Step) over(m liveObject) Step {
-	s.uid, s.counted = m.GetUID(), isOurs(m)
+	s.uid, s.version, s.counted = m.GetUID(), m.GetResourceVersion(), isOurs(m)
 	return s
 }
 
@@ -188,11 +217,13 @@ func (p *Plan) Steps() iter.Seq[Step] {
 	}
 }
 
-// Counts the steps by action.
+// Counts the objects by what is done with them; one that has two steps counts once.
 func (p *Plan) Counts() Counts {
 	var c Counts
 	for s := range p.Steps() {
-		c.add(s.Action)
+		if !s.again {
+			c.add(s.Action)
+		}
 	}
 	return c
 }

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +55,10 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	if err != nil {
 		return nil, err
 	}
-	plan := p.plan(kinds, append(steps, deletes...))
+	plan, err := p.plan(ctx, kinds, append(steps, deletes...))
+	if err != nil {
+		return nil, err
+	}
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
 	return plan, nil
 }
@@ -132,8 +134,12 @@ func verdicts(seen []examined) (steps []Step, faults []error) {
 }
 
 // plan puts steps into waves.
-func (p *planner) plan(kinds []schema.GroupKind, steps []Step) *Plan {
-	plan := &Plan{Unit: p.unit, Kinds: kinds}
+func (p *planner) plan(ctx context.Context, kinds []schema.GroupKind, steps []Step) (*Plan, error) {
+	steps, notes, err := p.arrange(ctx, steps)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: find the order: %w", p.unit.Name, err)
+	}
+	plan := &Plan{Unit: p.unit, Kinds: kinds, Notes: notes, Waves: wavesOf(steps)}
 	for _, o := range p.live.objects {
 		if isOurs(o) {
 			plan.Live++
@@ -144,53 +150,13 @@ func (p *planner) plan(kinds []schema.GroupKind, steps []Step) *Plan {
 			plan.unlisted = append(plan.unlisted, kind)
 		}
 	}
-	byWave := make(map[string][]Step)
 	for _, s := range steps {
-		byWave[waveOf(s)] = append(byWave[waveOf(s)], s)
-		if s.health != nil {
+		if s.health != nil && !s.again {
 			plan.Health = append(plan.Health, *s.health)
 		}
 	}
-	for _, name := range []string{WaveDefinitions, WaveObjects, WaveWebhooks, WavePrune} {
-		if len(byWave[name]) == 0 {
-			continue
-		}
-		order := compareSteps
-		if name == WavePrune {
-			order = func(x, y Step) int { return compareSteps(y, x) }
-		}
-		slices.SortFunc(byWave[name], order)
-		plan.Waves = append(plan.Waves, Wave{Name: name, Steps: byWave[name]})
-	}
 	slices.SortFunc(plan.Health, func(x, y Health) int { return compareIDs(x.ID, y.ID) })
-	return plan
-}
-
-func waveOf(s Step) string {
-	switch {
-	case s.unwanted:
-		return WavePrune
-	case isDefinition(s.ID):
-		return WaveDefinitions
-	case isWebhook(s.ID):
-		return WaveWebhooks
-	default:
-		return WaveObjects
-	}
-}
-
-func compareSteps(x, y Step) int {
-	return cmp.Or(
-		cmp.Compare(rank(x.ID.Kind), rank(y.ID.Kind)),
-		compareIDs(x.ID, y.ID),
-	)
-}
-
-func compareIDs(x, y render.ID) int {
-	return cmp.Or(
-		cmp.Compare(x.Group, y.Group), cmp.Compare(x.Kind, y.Kind),
-		cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name),
-	)
+	return plan, nil
 }
 
 func idsOf(all []wanted) map[render.ID]bool {

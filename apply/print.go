@@ -26,6 +26,7 @@ func (p *Plan) Print(w io.Writer, style Style) error {
 	add := func(action Action, format string, args ...any) {
 		lines = append(lines, style(action, fmt.Sprintf(format, args...)))
 	}
+	gate := Gate("")
 	for _, wave := range p.Waves {
 		heading := false
 		for _, s := range wave.Steps {
@@ -33,6 +34,10 @@ func (p *Plan) Print(w io.Writer, style Style) error {
 				continue
 			}
 			if !heading {
+				if said := gate.wait(); said != "" && len(lines) > 0 {
+					add("", "%s", said)
+				}
+				gate = ""
 				add("", "%s:", wave.Name)
 				heading = true
 			}
@@ -41,6 +46,12 @@ func (p *Plan) Print(w io.Writer, style Style) error {
 				add(s.Action, "      %s", d)
 			}
 		}
+		if wave.Gate == GatePropagated || wave.Gate != "" && heading {
+			gate = wave.Gate
+		}
+	}
+	for _, note := range p.Notes {
+		add("", "note: %s", note)
 	}
 	add("", "%s", p.Counts())
 	if p.Guard != nil {
@@ -48,6 +59,20 @@ func (p *Plan) Print(w io.Writer, style Style) error {
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+// wait says what is waited for.
+func (g Gate) wait() string {
+	switch g {
+	case GateEstablished:
+		return "(wait until they can be built upon: CRDs established, namespaces active)"
+	case GateReady:
+		return "(wait until istiod is ready, and its injector and validator are armed)"
+	case GatePropagated:
+		return "(wait until the proxies have acknowledged what was written)"
+	default:
+		return ""
+	}
 }
 
 func sign(a Action) string {

@@ -16,10 +16,11 @@ func TestPrint(t *testing.T) {
 	f.edit("virtualservice", "reviews", `{"spec":{"exportTo":["."]}}`)
 	f.policy.MaxPercent = 10
 	p := f.plan(strings.Replace(mesh, "k: one", "k: two", 1) + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: $NS}\n")
-	const want = `objects:
+	const want = `configuration:
   ~ ConfigMap/$NS/a (git.yaml:19)
       /data/k: "one" → "two"
   + Secret/$NS/s (git.yaml:25)
+routes:
   ~ VirtualService/$NS/reviews (git.yaml:1): takes over fields of kubectl-edit
       /spec/exportTo: ["."] → (none) (set by kubectl-edit)
 prune:
@@ -35,7 +36,7 @@ held by the guard (Limit): 1 of 5 objects would be deleted, which is over 10 per
 	if err := p.Print(&styled, func(a apply.Action, line string) string { return string(a) + "|" + line }); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(styled.String(), "|objects:\nupdate|  ~ ConfigMap") {
+	if !strings.HasPrefix(styled.String(), "|configuration:\nupdate|  ~ ConfigMap") {
 		t.Errorf("styled:\n%s", styled.String())
 	}
 }

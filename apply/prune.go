@@ -77,7 +77,7 @@ func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
 			steps[i] = step.letGo("is kept and let go: a " + step.ID.Kind + " is never deleted with its Mooring")
 		}
 	}
-	return p.plan(union(u.Kinds, nil), steps), nil
+	return p.plan(ctx, union(u.Kinds, nil), steps)
 }
 
 // letGo makes the object nobody's.
@@ -116,5 +116,9 @@ func (a *Applier) Orphan(ctx context.Context, u Unit) (*Result, error) {
 		}
 		steps = append(steps, step)
 	}
-	return a.Run(ctx, p.plan(union(u.Kinds, nil), steps))
+	plan, err := p.plan(ctx, union(u.Kinds, nil), steps)
+	if err != nil {
+		return nil, err
+	}
+	return a.Run(ctx, plan)
 }

@@ -38,7 +38,7 @@ type StepResult struct {
 func (r *Result) Counts() Counts {
 	var c Counts
 	for _, s := range r.Steps {
-		if s.State == Done {
+		if s.State == Done && !s.again {
 			c.add(s.Action)
 		}
 	}
@@ -76,6 +76,8 @@ func (s StepResult) added() int {
 		return 0
 	}
 	switch {
+	case s.again:
+		return 0
 	case s.Action == Delete, s.release && s.counted:
 		return -1
 	case !s.counted && !s.release && (s.Action == Create || s.Action == Update):

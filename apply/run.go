@@ -19,8 +19,9 @@ import (
 // tells the parent about kinds that are gone.
 //
 // The result is complete also when the error is not nil: what was done, what failed and why, and what was not reached. A failed object does
-// not stop what does not depend on it; but nothing is deleted unless all before it went well. A guarded plan is refused with
-// ErrGuarded. When ctx ends in the middle, what is in flight fails and the rest is not reached.
+// not stop what does not depend on it; but nothing is deleted unless all before it went well. A gate that is not passed stops the
+// run: the plan of the next pass goes on from what lives. A guarded plan is refused with ErrGuarded. When ctx ends in the middle, what is
+// in flight fails and the rest is not reached.
 func (a *Applier) Run(ctx context.Context, p *Plan) (*Result, error) {
 	r := newRunner(a, p)
 	if p.Guard != nil {
@@ -33,10 +34,11 @@ func (a *Applier) Run(ctx context.Context, p *Plan) (*Result, error) {
 	for _, wave := range p.Waves {
 		steps := r.result.Steps[first : first+len(wave.Steps)]
 		for _, cut := range groups(wave.Steps) {
-			r.group(ctx, wave.Name, steps[cut[0]:cut[1]])
+			r.group(ctx, steps[cut[0]:cut[1]])
 		}
-		if wave.Name == WaveDefinitions {
-			r.gate(ctx, steps)
+		if err := r.pass(ctx, wave.Gate, steps); err != nil {
+			r.stopped = err
+			break
 		}
 		first += len(wave.Steps)
 	}
@@ -52,18 +54,24 @@ type runner struct {
 	recorded []schema.GroupKind // what the parent says at this moment
 
 	mu      sync.Mutex
-	failed  map[render.ID]bool // guarded by mu: definitions that failed
-	faults  int                // guarded by mu
-	changed map[render.ID]bool // definitions that this run changed; written between waves alone
+	failed  map[render.ID]bool    // guarded by mu: objects that failed or were not reached
+	faults  int                   // guarded by mu
+	stopped error                 // why a gate was not passed
+	unready error                 // why what needs istiod must wait; written between waves alone
+	stands  map[render.ID]Written // guarded by mu: the unit's objects of the mesh as they are now
+	changed map[render.ID]bool    // definitions that this run changed; written between waves alone
 }
 
 func newRunner(a *Applier, p *Plan) *runner {
 	r := &runner{
 		Applier: a, unit: p.Unit, plan: p, recorded: p.Unit.Kinds,
 		result: &Result{Kinds: p.Unit.Kinds, Objects: p.Live, Health: slices.Clone(p.Health)},
-		failed: make(map[render.ID]bool), changed: make(map[render.ID]bool),
+		failed: make(map[render.ID]bool), changed: make(map[render.ID]bool), stands: make(map[render.ID]Written),
 	}
 	for s := range p.Steps() {
+		if s.Action == Unchanged && s.uid != "" && reachesProxies(s.ID.GroupKind()) {
+			r.stands[s.ID] = Written{ID: s.ID, UID: s.uid, ResourceVersion: s.version}
+		}
 		r.result.Steps = append(r.result.Steps, StepResult{Step: s, State: NotReached})
 	}
 	return r
@@ -94,13 +102,13 @@ func (r *runner) record(ctx context.Context, kinds []schema.GroupKind) error {
 }
 
 // group does steps that do not depend on each other.
-func (r *runner) group(ctx context.Context, wave string, steps []StepResult) {
+func (r *runner) group(ctx context.Context, steps []StepResult) {
 	var todo []*StepResult
 	for i := range steps {
 		s := &steps[i]
 		if s.Action == Unchanged || s.Action == Skip {
 			s.State = Done
-		} else if err := r.blocked(ctx, wave, s.Step); err != nil {
+		} else if err := r.blocked(ctx, s.Step); err != nil {
 			r.fail(s, NotReached, err)
 		} else {
 			todo = append(todo, s)
@@ -133,27 +141,27 @@ func (r *runner) fail(s *StepResult, state State, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.faults++
-	if isDefinition(s.ID) {
-		r.failed[s.ID] = true
-	}
+	r.failed[s.ID] = true
 }
 
 // blocked says why a step must not be done.
-func (r *runner) blocked(ctx context.Context, wave string, s Step) error {
+func (r *runner) blocked(ctx context.Context, s Step) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, id := range []render.ID{namespaceID(s.ID.Namespace), s.definition} {
-		if r.failed[id] {
+	for _, id := range append([]render.ID{namespaceID(s.ID.Namespace), s.definition}, s.needs...) {
+		if r.failed[id] && (id != s.ID || s.again) {
 			return fmt.Errorf("waits for %s", id)
 		}
 	}
 	switch {
-	case wave == WavePrune && s.Action == Delete && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
+	case r.unready != nil && needsIstiod(s):
+		return r.unready
+	case s.unwanted && s.Action == Delete && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
 		return errors.New("nothing is deleted until all else is done")
-	case wave == WaveWebhooks && r.servesNobody(s):
+	case s.stage == stageWebhooks && r.servesNobody(s):
 		return errors.New("waits for what failed in the namespace of its service: a webhook that nobody serves refuses everything")
 	}
 	return nil
@@ -161,17 +169,7 @@ func (r *runner) blocked(ctx context.Context, wave string, s Step) error {
 
 // pruning is true when every fault so far is one of a delete: these do not stop each other.
 func (r *runner) pruning() bool {
-	return r.faultsOutside(WavePrune) == 0
-}
-
-func (r *runner) faultsOutside(wave string) int {
-	n := 0
-	for _, s := range r.result.Steps {
-		if s.Err != nil && waveOf(s.Step) != wave {
-			n++
-		}
-	}
-	return n
+	return !slices.ContainsFunc(r.result.Steps, func(s StepResult) bool { return s.Err != nil && !s.unwanted })
 }
 
 // servesNobody is true when something failed in a namespace that the webhook's calls go to.
@@ -202,8 +200,11 @@ func (r *runner) finish(ctx context.Context) (*Result, error) {
 		r.result.Objects += s.added()
 	}
 	r.result.Health = r.health()
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		faults = append(faults, fmt.Errorf("run %s: %w", r.unit.Name, context.Cause(ctx)))
+	case r.stopped != nil:
+		faults = append(faults, fmt.Errorf("run %s: %w", r.unit.Name, r.stopped))
 	}
 	if len(faults) > 0 {
 		return r.result, errors.Join(faults...)

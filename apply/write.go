@@ -115,6 +115,7 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 		return err
 	}
 	s.health = healthOf(answer)
+	r.wrote(s.Step, answer.GetUID(), answer.GetResourceVersion())
 	r.memory.remember(r.unit.ID, s.ID, memo{
 		uid: answer.GetUID(), resourceVersion: answer.GetResourceVersion(), hash: s.hash, health: *s.health,
 	})
@@ -134,6 +135,7 @@ func (r *runner) remove(ctx context.Context, s Step) error {
 			metav1.DeleteOptions{Preconditions: conditions, PropagationPolicy: &background})
 		if err == nil || isGone(err) {
 			r.memory.drop(r.unit.ID, s.ID)
+			r.wrote(s, s.uid, "")
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
