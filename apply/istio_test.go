@@ -59,7 +59,7 @@ func TestWebhookWaitsForItsServer(t *testing.T) {
 	if missed := r.NotReached(); len(missed) != 1 || missed[0].ID.Kind != "ValidatingWebhookConfiguration" {
 		t.Fatalf("not reached: %+v", missed)
 	}
-	if last := p.Waves[len(p.Waves)-1]; last.Name != apply.WaveWebhooks {
+	if last := p.Waves[len(p.Waves)-1]; last.Name != apply.WaveControlPlane {
 		t.Fatalf("the last wave is %s", last.Name)
 	}
 	f.allow()

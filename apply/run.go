@@ -161,7 +161,7 @@ func (r *runner) blocked(ctx context.Context, s Step) error {
 		return r.unready
 	case s.unwanted && s.Action == Delete && r.faults > 0 && (isDefinition(s.ID) || !r.pruning()):
 		return errors.New("nothing is deleted until all else is done")
-	case s.stage == stageWebhooks && r.servesNobody(s):
+	case isWebhook(s.ID) && r.servesNobody(s):
 		return errors.New("waits for what failed in the namespace of its service: a webhook that nobody serves refuses everything")
 	}
 	return nil
