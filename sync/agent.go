@@ -67,7 +67,7 @@ func New(cfg *rest.Config, opts Options) (*Syncer, error) {
 	return s, err
 }
 
-func newSyncer(cfg *rest.Config, reader reader, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
+func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
 	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout})
 	if err != nil {
 		return nil, nil, err
@@ -83,6 +83,7 @@ func newSyncer(cfg *rest.Config, reader reader, writer client.Client, opts Optio
 		surveyor: applier,
 		applier:  applier,
 		reader:   reader,
+		moorings: reader,
 		parent:   parent{client: writer, tool: "mooring/" + opts.Version},
 	}, applier, nil
 }

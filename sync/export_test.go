@@ -19,13 +19,14 @@ type Stages struct {
 	Applier  applier
 	Reader   reader
 	Client   client.Client
+	Moorings lister
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
 	return &Syncer{
 		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
-		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"},
+		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings,
 	}
 }
 

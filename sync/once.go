@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -42,7 +43,9 @@ type Syncer struct {
 	applier  applier
 	reader   reader
 	parent   parent
+	moorings lister
 	units    units
+	wishes   wishes
 }
 
 // Once makes one pass: what does Git want, may the mesh have it, what is different, make it so. While the newest
@@ -58,7 +61,7 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 		return p.keep(ctx, err)
 	}
 	plan, err := p.plan(ctx, target)
-	if err != nil {
+	if err := errors.Join(err, p.claim(ctx, err)); err != nil {
 		return p.keep(ctx, err)
 	}
 	if plan.Guard != nil {
@@ -122,12 +125,14 @@ func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision,
 func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
 	key := targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}
 	if t := p.unit.known(key); t != nil {
+		p.wishes.note(p.mooring, t)
 		return t, t.unfit
 	}
 	t, err := p.render(ctx, remote, rev)
 	t.unfit = err
 	if err == nil || final(err) && ctx.Err() == nil { // a pass that ran out of time says nothing about the commit
 		p.unit.latest = t
+		p.wishes.note(p.mooring, t)
 	}
 	return t, err
 }
@@ -156,7 +161,7 @@ func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revi
 // plan compares a target with the cluster.
 func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 	defer p.took(report.StagePlan)()
-	plan, err := p.applier.Plan(ctx, p.owner(), t.set, p.policy(t.rev))
+	plan, err := p.applier.Plan(ctx, p.owner(t.rev, p.out.Newest), t.set, p.policy(t.rev))
 	if err != nil {
 		return nil, &StageError{Stage: report.StagePlan, Err: err}
 	}

@@ -160,9 +160,13 @@ func (p *pass) lastGood(ctx context.Context) (*target, error) {
 	return t, nil
 }
 
-// owner is the ApplySet of the Mooring.
-func (p *pass) owner() apply.Unit {
-	return p.parent.unit(p.mooring, p.unit)
+// owner is the ApplySet of the Mooring, as of these revisions.
+func (p *pass) owner(at ...repos.Revision) apply.Unit {
+	u := p.parent.unit(p.mooring, p.unit)
+	if p.moorings != nil {
+		u.Moorings = &neighbours{pass: p, at: at}
+	}
+	return u
 }
 
 // policy for a plan. To keep what was applied last in force is no reason to delete: what is there beside it was made by a newer commit, whose

@@ -134,10 +134,11 @@ func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (ou
 	p.stage = report.StageApply
 
 	var err error
+	owner := p.owner(p.out.Applied)
 	if p.mooring.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-		p.out.Result, err = r.Orphan(ctx, p.owner())
-		p.out.Plan = &apply.Plan{Unit: p.owner()}
-	} else if p.out.Plan, err = r.PlanDelete(ctx, p.owner()); err == nil {
+		p.out.Result, err = r.Orphan(ctx, owner)
+		p.out.Plan = &apply.Plan{Unit: owner}
+	} else if p.out.Plan, err = r.PlanDelete(ctx, owner); err == nil {
 		p.out.Result, err = s.applier.Run(ctx, p.out.Plan)
 	}
 	if err != nil {
@@ -148,6 +149,7 @@ func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (ou
 
 func (r *Reconciler) forget(req ctrl.Request) {
 	r.syncer.units.forget(req.NamespacedName)
+	r.syncer.wishes.forget(req.NamespacedName)
 	r.reporter.Forget(req.Namespace, req.Name)
 }
 

@@ -51,6 +51,9 @@ type unit struct {
 	failures   int
 	kinds      []schema.GroupKind
 	kindsKnown bool
+	// claims are the value of the ClaimsAnnotation, once it was read or written.
+	claims      string
+	claimsKnown bool
 }
 
 // units of an agent.

@@ -17,6 +17,10 @@ const (
 	ConfirmAnnotation = "mooring.dev/confirm"
 )
 
+// ClaimsAnnotation is written by the agent: the objects that Git has here and that another Mooring still has in the cluster. It
+// keeps them from being deleted there before they could be handed over.
+const ClaimsAnnotation = "mooring.dev/claims"
+
 // Finalizer keeps a deleted Mooring until its deletionPolicy has been carried out.
 const Finalizer = "mooring.dev/finalizer"
 

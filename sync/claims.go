@@ -1,0 +1,81 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// claimsLimit bounds the annotation. Who claims more claims all.
+const (
+	claimsLimit = 200
+	claimsAll   = "*"
+)
+
+// claim writes on the Mooring which objects its plan was refused for because another Mooring has them, and takes the claims off once there are none. An
+// agent that starts afresh knows from it what must not be deleted there before this Mooring was looked at.
+func (p *pass) claim(ctx context.Context, refused error) error {
+	if p.parent.client == nil {
+		return nil
+	}
+	if !p.unit.claimsKnown {
+		p.unit.claims, p.unit.claimsKnown = p.mooring.Annotations[v1alpha1.ClaimsAnnotation], true
+	}
+	claims := claimsOf(refused)
+	if claims == p.unit.claims || claims == "" && refused != nil {
+		return nil // a plan that failed for another reason says nothing about claims
+	}
+	if err := p.parent.claim(ctx, p.mooring, claims); err != nil {
+		return err
+	}
+	p.unit.claims = claims
+	return nil
+}
+
+func (b parent) claim(ctx context.Context, m *v1alpha1.Mooring, claims string) error {
+	before := &v1alpha1.Mooring{}
+	before.Namespace, before.Name = m.Namespace, m.Name
+	after := before.DeepCopy()
+	if claims != "" {
+		after.Annotations = map[string]string{v1alpha1.ClaimsAnnotation: claims}
+	} else {
+		before.Annotations = map[string]string{v1alpha1.ClaimsAnnotation: "x"}
+	}
+	if err := b.client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("record claims on Mooring %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// claimsOf a refused plan: the objects that another Mooring has.
+func claimsOf(refused error) string {
+	var ids []string
+	for _, e := range apply.ObjectErrors(refused) {
+		if _, foreign := errors.AsType[*apply.ForeignError](e.Err); foreign {
+			ids = append(ids, claimOf(e.ID))
+		}
+	}
+	if len(ids) > claimsLimit {
+		return claimsAll
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+// claimOf is an object as a claim writes it.
+func claimOf(id render.ID) string {
+	return id.GroupKind().String() + "/" + id.Namespace + "/" + id.Name
+}
+
+func claimed(m *v1alpha1.Mooring, id render.ID) bool {
+	claims := m.Annotations[v1alpha1.ClaimsAnnotation]
+	return claims == claimsAll || slices.Contains(strings.Fields(claims), claimOf(id))
+}

@@ -1,0 +1,280 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+// An object that moves between Moorings is handed over (package apply says how). For that, a Mooring that drops an object must know who wants it:
+//
+//   - Of a Mooring that follows the same ref of the same repository: its path is rendered at the very commit. So it does not matter which of the two
+//     is looked after first, what the agent remembers, or whether the other one is suspended. A path that once was in force and does not render
+//     at this commit may stand for anything: nothing is deleted that it might have.
+//   - Of any other: what its own last pass wanted. Before its first pass since the agent started, what it claims: the objects that its plan was refused
+//     for are written on the Mooring (ClaimsAnnotation) before anybody is told of the refusal.
+//
+// It costs nothing as long as nothing is dropped.
+
+// lister lists the Moorings of the cluster.
+type lister interface {
+	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
+}
+
+// neighbours are the other Moorings as one pass sees them.
+type neighbours struct {
+	pass *pass
+	at   []repos.Revision // which the pass plans for, and the newest that it knows
+}
+
+// Heirs says who wants objects that the Mooring does not want.
+func (n *neighbours) Heirs(ctx context.Context, unwanted []render.ID) (map[render.ID]apply.Heir, error) {
+	all, err := n.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	heirs := make(map[render.ID]apply.Heir)
+	for _, other := range all {
+		known := n.wishesOf(ctx, other)
+		for _, id := range unwanted {
+			// One that surely wants it goes before one that may.
+			if have, ok := heirs[id]; ok && have.Unsure == "" {
+				continue
+			}
+			if heir, ok := heirOf(other, known, id); ok && (heir.Unsure == "" || heirs[id].ID == "") {
+				heirs[id] = heir
+			}
+		}
+	}
+	return heirs, nil
+}
+
+func heirOf(m *v1alpha1.Mooring, known []wish, id render.ID) (apply.Heir, bool) {
+	heir := apply.Heir{ID: ID(m), Name: m.Namespace + "/" + m.Name}
+	if slices.ContainsFunc(known, func(w wish) bool { return w.has(id) }) {
+		return heir, true
+	}
+	for _, w := range known {
+		if w.unsure != "" && (!w.claimsOnly || claimed(m, id)) {
+			heir.Unsure = w.unsure
+			return heir, true
+		}
+	}
+	return heir, false
+}
+
+// Name of the Mooring with an ApplySet id.
+func (n *neighbours) Name(ctx context.Context, id string) string {
+	all, err := n.others(ctx)
+	if err != nil {
+		return "" // it is for a message, which names the id then
+	}
+	for _, m := range all {
+		if ID(m) == id {
+			return m.Namespace + "/" + m.Name
+		}
+	}
+	return ""
+}
+
+// others lists the other Moorings that are not being deleted, by name. It is never answered out of a cache: one that was made a moment ago counts.
+func (n *neighbours) others(ctx context.Context) ([]*v1alpha1.Mooring, error) {
+	var list v1alpha1.MooringList
+	err := n.pass.moorings.List(ctx, &list)
+	if apierrors.IsForbidden(err) && n.pass.parent.client == nil {
+		// A preview with the rights of a user, who may see one namespace only.
+		err = n.pass.moorings.List(ctx, &list, client.InNamespace(n.pass.mooring.Namespace))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list Moorings: %w", err)
+	}
+	var all []*v1alpha1.Mooring
+	for i := range list.Items {
+		m := &list.Items[i]
+		if m.DeletionTimestamp.IsZero() && client.ObjectKeyFromObject(m) != client.ObjectKeyFromObject(n.pass.mooring) {
+			m.Default()
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(x, y *v1alpha1.Mooring) int {
+		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	return all, nil
+}
+
+// wishesOf another Mooring.
+func (n *neighbours) wishesOf(ctx context.Context, m *v1alpha1.Mooring) []wish {
+	p := n.pass
+	own, passed := p.wishes.own(m)
+	if !sameSource(p.mooring, m) {
+		switch {
+		case !passed:
+			own = wish{unsure: "it claims it, and was not looked at since the agent started", claimsOnly: true}
+		case own.ids == nil:
+			own = wish{unsure: "it claims it, and its newest commit does not render", claimsOnly: true}
+		}
+		return []wish{own}
+	}
+	leaving := !p.mooring.DeletionTimestamp.IsZero()
+	var known []wish
+	for _, rev := range n.at {
+		if rev.IsZero() || slices.ContainsFunc(known, func(w wish) bool { return w.key.commit == rev.Commit }) {
+			continue
+		}
+		w, err := p.wishAt(ctx, m, rev)
+		switch {
+		case err == nil:
+			known = append(known, w)
+		case !leaving: // a Mooring can be deleted while Git is away
+			known = append(known, wish{key: targetKey{commit: rev.Commit}, unsure: err.Error()})
+		}
+	}
+	if leaving && passed {
+		known = append(known, own)
+	}
+	return known
+}
+
+// sameSource is true for Moorings that follow the same ref of the same repository.
+func sameSource(x, y *v1alpha1.Mooring) bool {
+	return plainURL(x.Spec.Source.URL) == plainURL(y.Spec.Source.URL) && reflect.DeepEqual(x.Spec.Source.Ref, y.Spec.Source.Ref)
+}
+
+func plainURL(url string) string {
+	return strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
+}
+
+// wishAt is what another Mooring of the same source wants at a revision.
+func (p *pass) wishAt(ctx context.Context, m *v1alpha1.Mooring, rev repos.Revision) (wish, error) {
+	key := targetKey{commit: rev.Commit, path: m.Spec.Path}
+	if w, ok := p.wishes.at(m, key); ok {
+		return w.orUnsure(m), nil
+	}
+	remote, err := p.remote(ctx)
+	if err != nil {
+		return wish{}, err
+	}
+	snapshot, err := p.source.Snapshot(ctx, remote, rev)
+	if err != nil {
+		return wish{}, fmt.Errorf("read what it has at %s: %w", rev, err)
+	}
+	t := &target{key: key, rev: rev}
+	t.set, t.unfit = p.renderer.Render(ctx, snapshot.FS(), m.Spec.Path)
+	if ctx.Err() != nil {
+		return wish{}, context.Cause(ctx)
+	}
+	w := wishOf(t)
+	p.wishes.noteFor(m, w)
+	return w.orUnsure(m), nil
+}
+
+// wish is what a Mooring wants at a commit.
+type wish struct {
+	key targetKey
+	// ids that it wants, each with and without its namespace; nil when the commit does not render.
+	ids map[render.ID]bool
+	// unsure is why it is not known what it wants, and claimsOnly says that this is so of the objects that it claims alone.
+	unsure     string
+	claimsOnly bool
+	fault      string
+}
+
+func wishOf(t *target) wish {
+	w := wish{key: t.key}
+	if t.unfit != nil {
+		w.fault = t.unfit.Error()
+		return w
+	}
+	w.ids = make(map[render.ID]bool, len(t.set.Objects))
+	for _, o := range t.set.Objects {
+		id := o.ID()
+		w.ids[id] = true
+		// A kustomization's namespace lands on kinds that kustomize does not know to be of the cluster.
+		id.Namespace = ""
+		w.ids[id] = true
+	}
+	return w
+}
+
+func (w wish) has(id render.ID) bool { return w.ids[id] }
+
+// orUnsure says of a commit that does not render that nobody knows what it wants, if the Mooring ever had anything: one that never worked holds nobody up.
+func (w wish) orUnsure(m *v1alpha1.Mooring) wish {
+	if w.ids == nil && m.Status.LastAppliedRevision != "" {
+		w.unsure = "its path does not render at this commit: " + w.fault
+	}
+	return w
+}
+
+// wishes are what Moorings want, as far as this agent rendered it. They are safe for concurrent use.
+type wishes struct {
+	mu     sync.Mutex
+	latest map[types.NamespacedName]wish // guarded by mu: by their own last pass
+	asked  map[types.NamespacedName]wish // guarded by mu: rendered for another Mooring
+}
+
+// note what the Mooring's own pass wants.
+func (ws *wishes) note(m *v1alpha1.Mooring, t *target) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.latest == nil {
+		ws.latest = make(map[types.NamespacedName]wish)
+	}
+	name := client.ObjectKeyFromObject(m)
+	if have, ok := ws.latest[name]; !ok || have.key != t.key {
+		ws.latest[name] = wishOf(t)
+	}
+}
+
+func (ws *wishes) noteFor(m *v1alpha1.Mooring, w wish) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.asked == nil {
+		ws.asked = make(map[types.NamespacedName]wish)
+	}
+	ws.asked[client.ObjectKeyFromObject(m)] = w
+}
+
+// own is what the Mooring's own last pass wanted.
+func (ws *wishes) own(m *v1alpha1.Mooring) (wish, bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w, ok := ws.latest[client.ObjectKeyFromObject(m)]
+	return w, ok
+}
+
+// at is what the Mooring wants at a commit, whoever rendered it.
+func (ws *wishes) at(m *v1alpha1.Mooring, key targetKey) (wish, bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	name := client.ObjectKeyFromObject(m)
+	for _, known := range []map[types.NamespacedName]wish{ws.latest, ws.asked} {
+		if w, ok := known[name]; ok && w.key == key {
+			return w, true
+		}
+	}
+	return wish{}, false
+}
+
+func (ws *wishes) forget(name types.NamespacedName) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	delete(ws.latest, name)
+	delete(ws.asked, name)
+}
