@@ -131,7 +131,7 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
-	found := extras(m, dry)
+	found := extras(m, dry, nil)
 	if len(found) == 0 && isOurs(m) && unmoved(m, dry) {
 		step.Action = Unchanged
 		p.remember(&step, dry, m.GetResourceVersion())
@@ -141,13 +141,14 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err != nil {
 		return step, err
 	}
-	if err := p.foreign(ctx, full); err != nil {
+	holders, err := p.held(ctx, w.id, full)
+	if err != nil {
 		return step, err
 	}
 	if err := keepsVersions(full, step.want); err != nil {
 		return step, err
 	}
-	return p.differ(ctx, step, full, dry, found), nil
+	return p.differ(ctx, step, full, dry, holders), nil
 }
 
 // unmoved is true when the dry-run changed nothing of the object, seen from its metadata alone. That is enough only for kinds that have a
@@ -159,13 +160,18 @@ func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
 }
 
 // differ makes an update or unchanged out of the live object and the dry-run's answer.
-func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, found []extra) Step {
+func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, holders []Holder) Step {
+	found := extras(full, dry, holders)
 	step.taken = extraDiffs(step.ID, full, p.probe(ctx, step, found), found)
 	step.Diff = append(diffObjects(step.ID, full, dry), step.taken...)
 	step.uid, step.live, step.applied = full.GetUID(), full, dry
 	step.counted = step.counted && full.GetLabels()[PartOfLabel] == p.unit.ID
+	step.Diff = append(step.Diff, strippedDiffs(full, step.want, holders, step.Diff)...)
 	var reasons []string
-	if reason := p.inherited(ctx, full); reason != "" {
+	step, reason := p.adopt(ctx, step, full, holders)
+	if reason != "" {
+		reasons = append(reasons, reason)
+	} else if reason := p.inherited(ctx, full); reason != "" {
 		reasons = append(reasons, reason)
 		step.precondition = full.GetResourceVersion()
 	} else if full.GetLabels()[PartOfLabel] == "" {
@@ -254,20 +260,23 @@ func (p *planner) findUnserved(ctx context.Context, w wanted, step Step) (Step, 
 	if err != nil {
 		return step, err
 	}
-	if err := p.foreign(ctx, m); err != nil {
+	holders, err := p.held(ctx, w.id, m)
+	if err != nil {
 		return step, err
 	}
 	step = step.over(liveObject{Object: m, resource: r})
+	step, reason := p.adopt(ctx, step, m, holders)
 	step.counted = false
 	step.Action, step.precondition = Update, m.ResourceVersion
-	step.Reason += "; " + cmp.Or(p.inherited(ctx, m), "adopts")
+	step.Reason += "; " + cmp.Or(reason, p.inherited(ctx, m), "adopts")
 	return step, nil
 }
 
 // meet decides about a wanted object that is there and was not in our list: somebody else's, nobody's, or ours
 // when its kind could not be listed.
 func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructured.Unstructured) (Step, error) {
-	if err := p.foreign(ctx, full); err != nil {
+	holders, err := p.held(ctx, w.id, full)
+	if err != nil {
 		return step, err
 	}
 	m := liveObject{Object: full, resource: w.resource}
@@ -283,7 +292,7 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 	if err := keepsVersions(full, step.want); err != nil {
 		return step, err
 	}
-	return p.differ(ctx, step, full, dry, extras(full, dry)), nil
+	return p.differ(ctx, step, full, dry, holders), nil
 }
 
 // refused decides about an object whose dry-run failed. m has no metadata when the object is not there.

@@ -62,16 +62,7 @@ func (e *ForeignError) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("belongs to %s, which is no Mooring that is known here; take it out there first, or here", e.Owner)
 	}
-	return fmt.Sprintf("belongs to Mooring %s (%s); take it out of Git there first, or here", e.Name, e.Owner)
-}
-
-// foreign is an error for an object of another unit, unless that offers it to this one.
-func (p *planner) foreign(ctx context.Context, o metav1.Object) error {
-	owner := o.GetLabels()[PartOfLabel]
-	if owner == "" || owner == p.unit.ID || offered(o, p.unit.ID) {
-		return nil
-	}
-	return &ForeignError{Owner: owner, Name: p.nameOf(ctx, owner)}
+	return fmt.Sprintf("belongs to Mooring %s (%s), which hands it over once Git does not have it there any more; take it out there, or here", e.Name, e.Owner)
 }
 
 // nameOf the Mooring with an ApplySet id; empty when it is not known.
@@ -170,10 +161,4 @@ func annotate(m metav1.Object, name, value string) []patch {
 		return []patch{{"add", "/metadata/annotations", map[string]string{name: value}}}
 	}
 	return []patch{{"add", "/metadata/annotations/" + escape(name), value}}
-}
-
-// mayWrite is true for an object that is this unit's, nobody's, or offered to it.
-func mayWrite(o metav1.Object, unit string) bool {
-	owner := o.GetLabels()[PartOfLabel]
-	return owner == "" || owner == unit || offered(o, unit)
 }

@@ -24,6 +24,8 @@ type Policy struct {
 	// again; 0 means that no number was named.
 	Confirmed        bool
 	ConfirmedDeletes int
+	// Adopt are the tools that a human said to take objects over from, in this very plan.
+	Adopt []Tool
 }
 
 // Plan is what a Run would do: data, to be printed, held, compared or refused.
@@ -122,6 +124,8 @@ type Step struct {
 	Reason string
 	// Diff of an Update or Replace.
 	Diff []FieldDiff
+	// From are the tools that the object is adopted from.
+	From []Holder
 
 	want         *unstructured.Unstructured // the applied form
 	resource     resource                   // where it is applied, or deleted
@@ -134,6 +138,7 @@ type Step struct {
 	take         bool                       // what was set by hand is taken over first
 	release      bool                       // it is let go: it stays, and is ours no more
 	heir         string                     // ApplySet id of the unit that it is offered to
+	held         bool                       // another tool manages it as well
 	inherits     bool                       // another unit may take it: it is kept until that is settled
 	version      string                     // resourceVersion that the live object had
 	health       *Health

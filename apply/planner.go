@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,10 +18,14 @@ import (
 type planner struct {
 	*Applier
 	unit    Unit
+	policy  Policy
 	live    live
 	catalog *catalog
 	// pending are the definitions of the set that the plan creates or changes: what depends on them cannot be tried before.
 	pending map[render.ID]Action
+
+	fightsMu   sync.Mutex
+	fightsSeen map[string]string // guarded by fightsMu: what was said of a holder
 }
 
 // Plan compares the set with the unit's live objects. It writes nothing.
@@ -43,7 +48,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
 	}
 	all, faults := resolve(u, set, c)
-	p := &planner{Applier: a, unit: u, live: found, catalog: c, pending: make(map[render.ID]Action)}
+	p := &planner{Applier: a, unit: u, policy: policy, live: found, catalog: c, pending: make(map[render.ID]Action)}
 	steps, errs := p.examineAll(ctx, all)
 	if err := errors.Join(append(faults, errs...)...); err != nil {
 		if ctx.Err() != nil {

@@ -47,10 +47,13 @@ func unwanted(id render.ID, m liveObject) Step {
 		return step.skip(PruneAnnotation + ": disabled")
 	case m.GetAnnotations()[ReconcileAnnotation] == "disabled":
 		return step.skip(ReconcileAnnotation + ": disabled on the live object")
-	default:
-		step.Action, step.precondition = Delete, m.GetResourceVersion()
-		return step
 	}
+	if holders := holdersOf(id, m, ""); len(holders) > 0 {
+		step.held = true
+		return step.skip("is managed by " + holders[0].String() + " as well, which may still need it")
+	}
+	step.Action, step.precondition = Delete, m.GetResourceVersion()
+	return step
 }
 
 // PlanDelete plans that everything of the unit goes, as when its Mooring is deleted. Definitions (CRDs, namespaces) are
@@ -73,6 +76,8 @@ func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
 		case step.heir != "" || step.inherits:
 			// Nobody would keep it for the heir: it is nobody's until that one takes it.
 			steps[i] = step.letGo("is kept and let go for another Mooring: " + step.Reason)
+		case step.held:
+			steps[i] = step.letGo("is kept and let go: it " + step.Reason)
 		case step.Action == Delete && isDefinition(step.ID):
 			steps[i] = step.letGo("is kept and let go: a " + step.ID.Kind + " is never deleted with its Mooring")
 		}

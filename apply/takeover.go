@@ -29,6 +29,12 @@ func byHand(manager string) bool {
 	}
 }
 
+// takes is true for an entry that a take-over makes ours: what was set by hand, and what the tools had that the object is adopted from.
+func takes(entry metav1.ManagedFieldsEntry, from []Holder) bool {
+	return isTakenOver(entry) ||
+		entry.Subresource == "" && slices.ContainsFunc(from, func(h Holder) bool { return h.Tool.writes(entry.Manager) })
+}
+
 func isTakenOver(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource != "" {
 		return false
@@ -77,12 +83,12 @@ type extra struct {
 }
 
 // extras of an object: what the take-over would remove. applied is the object as the dry-run of our apply gave it back.
-func extras(live, applied metav1.Object) []extra {
+func extras(live, applied metav1.Object, from []Holder) []extra {
 	var theirs []metav1.ManagedFieldsEntry
 	survives := fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
 		switch {
-		case isTakenOver(entry):
+		case takes(entry, from):
 			theirs = append(theirs, entry)
 		case entry.Manager != FieldManager || entry.Operation != metav1.ManagedFieldsOperationApply:
 			survives = survives.Union(fieldsOf(entry))
@@ -111,7 +117,7 @@ func isLastApplied(p fieldpath.Path) bool {
 }
 
 // takenOver gives managedFields in which what was set by hand is ours.
-func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+func takenOver(entries []metav1.ManagedFieldsEntry, from []Holder) ([]metav1.ManagedFieldsEntry, error) {
 	var kept []metav1.ManagedFieldsEntry
 	var ours *metav1.ManagedFieldsEntry
 	fields := fieldpath.NewSet()
@@ -120,7 +126,7 @@ func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry
 		case entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "":
 			ours = &entry
 			fields = fields.Union(fieldsOf(entry))
-		case isTakenOver(entry):
+		case takes(entry, from):
 			theirs, left := split(fieldsOf(entry))
 			fields = fields.Union(theirs)
 			if ours == nil {

@@ -86,7 +86,7 @@ func (r *runner) update(ctx context.Context, s *StepResult) error {
 		if err != nil {
 			return err
 		}
-		if m.UID != s.uid || !mayWrite(m, r.unit.ID) {
+		if m.UID != s.uid || !mayWrite(m, r.unit.ID, s.Step) {
 			return errMoved
 		}
 		s.precondition = m.ResourceVersion
@@ -185,11 +185,11 @@ func (r *runner) removeAndWait(ctx context.Context, s Step) error {
 // It gives the resourceVersion that the object then has.
 func (r *runner) takeOver(ctx context.Context, s Step) (string, error) {
 	return r.patchMetadata(ctx, s, func(m *metav1.PartialObjectMetadata) ([]patch, error) {
-		if !mayWrite(m, r.unit.ID) {
+		if !mayWrite(m, r.unit.ID, s) {
 			return nil, errMoved
 		}
-		fields, err := takenOver(m.ManagedFields)
-		return []patch{{"replace", "/metadata/managedFields", fields}}, err
+		fields, err := takenOver(m.ManagedFields, s.From)
+		return append([]patch{{"replace", "/metadata/managedFields", fields}}, strip(m, s)...), err
 	})
 }
 
