@@ -52,6 +52,8 @@ type Unit struct {
 	Record func(ctx context.Context, kinds []schema.GroupKind) error
 	// Mesh says when what was written has reached the proxies. Nil where nobody asks: then nothing is waited for.
 	Mesh Mesh
+	// Health judges the health of kinds by expressions; nil where there are none.
+	Health *HealthChecks
 	// Moorings knows the other Moorings: who has an object, and who wants one that goes. Nil where there is no other.
 	Moorings Moorings
 }

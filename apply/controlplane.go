@@ -136,7 +136,7 @@ func (r *runner) serves(ctx context.Context, s *StepResult, until time.Time) err
 		return err == nil, err
 	})
 	if last != nil {
-		s.health = healthOf(last)
+		s.health = r.unit.healthOf(last)
 	}
 	if errors.Is(err, errFailsOpen) {
 		return nil
@@ -169,7 +169,7 @@ func unserving(full *unstructured.Unstructured) error {
 	default:
 		return nil
 	}
-	if h := healthOf(full); h.Message != "" {
+	if h := new(Unit).healthOf(full); h.Message != "" {
 		fault += " (" + h.Message + ")"
 	}
 	return errors.New("does not serve: " + fault)

@@ -40,6 +40,12 @@
 // creates, an update meets the same UID, an adoption and a delete the same resourceVersion or the same standing. Nothing is thrown away on an error: Result
 // names what was done, what failed, what was not reached.
 //
+// # Health
+//
+// How an object is, is read from the answers that planning and running get anyway, and remembered with its resourceVersion. For most kinds that is kstatus;
+// for Istio's and those of the Gateway API what their controllers write (meshhealth.go says which conditions, and why a status about an earlier
+// generation is no reason to wait for istiod); for kinds that a unit names, its own expressions in CEL (HealthChecks).
+//
 // # Errors
 //
 // Faults of single objects are *ObjectError, joined, each with the object, its file and line; ObjectErrors takes them apart. Other errors are about the

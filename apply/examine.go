@@ -66,7 +66,7 @@ func (p *planner) settled(step Step, m metav1.Object) (Step, bool) {
 		return step.skip(ReconcileAnnotation + ": disabled on the live object"), true
 	}
 	known, ok := p.memory.recall(p.unit.ID, step.ID)
-	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash {
+	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash && known.checks == p.unit.Health.Key() {
 		step.Action = Unchanged
 		step.health = &known.health
 		return step, true
@@ -193,7 +193,7 @@ func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured
 		reasons = append(reasons, "owns its fields again")
 	}
 	step.Action, step.Reason = Update, strings.Join(reasons, "; ")
-	step.health = healthOf(dry)
+	step.health = p.unit.healthOf(dry)
 	return step
 }
 

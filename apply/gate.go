@@ -101,7 +101,7 @@ func (r *runner) ready(ctx context.Context, s *StepResult, until time.Time) erro
 	if err != nil {
 		return err
 	}
-	s.health = healthOf(last)
+	s.health = r.unit.healthOf(last)
 	return nil
 }
 

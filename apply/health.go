@@ -11,6 +11,9 @@ import (
 
 // Health of one live object, in kstatus' words: Current, InProgress, Failed, Terminating, Unknown. It is read from answers that
 // were needed anyway, and remembered as long as the object does not move, so to wait for health costs no request.
+//
+// What is asked, in this order: the unit's own expressions (HealthChecks); for Istio's kinds and those of the Gateway API what their
+// controllers write (meshhealth.go); kstatus for everything else.
 type Health struct {
 	ID      render.ID
 	Status  status.Status
@@ -23,9 +26,21 @@ func (h Health) Current() bool {
 }
 
 // healthOf a complete object.
-func healthOf(u *unstructured.Unstructured) *Health {
-	h := &Health{ID: render.IDOf(u)}
-	result, err := status.Compute(numbered(u))
+func (u Unit) healthOf(full *unstructured.Unstructured) *Health {
+	h := &Health{ID: render.IDOf(full)}
+	if full.GetDeletionTimestamp() != nil {
+		return terminating(h.ID)
+	}
+	full = numbered(full)
+	if check := u.Health.of(h.ID.GroupKind()); check != nil {
+		h.Status, h.Message = check.judge(full)
+		return h
+	}
+	if judge := meshHealth(h.ID.GroupKind()); judge != nil {
+		h.Status, h.Message = judge(full)
+		return h
+	}
+	result, err := status.Compute(full)
 	if err != nil {
 		h.Status, h.Message = status.UnknownStatus, err.Error()
 		return h
@@ -59,11 +74,11 @@ func terminating(id render.ID) *Health {
 
 // remember keeps what an answer of the server says about an object that is right, in the version that it then had.
 func (p *planner) remember(step *Step, full *unstructured.Unstructured, resourceVersion string) {
-	step.health = healthOf(full)
+	step.health = p.unit.healthOf(full)
 	if full.GetResourceVersion() != resourceVersion {
 		return // it moved between two requests: the next pass looks again
 	}
 	p.memory.remember(p.unit.ID, step.ID, memo{
-		uid: full.GetUID(), resourceVersion: resourceVersion, hash: step.hash, health: *step.health,
+		uid: full.GetUID(), resourceVersion: resourceVersion, hash: step.hash, health: *step.health, checks: p.unit.Health.Key(),
 	})
 }

@@ -22,6 +22,8 @@ type memo struct {
 	// hash of the form that Git wanted. An empty one means that it was not applied.
 	hash   string
 	health Health
+	// checks by which the health was found; see HealthChecks.Key.
+	checks string
 }
 
 func (m *memory) recall(unit string, id render.ID) (memo, bool) {

@@ -114,10 +114,10 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 	if err != nil {
 		return err
 	}
-	s.health = healthOf(answer)
+	s.health = r.unit.healthOf(answer)
 	r.wrote(s.Step, answer.GetUID(), answer.GetResourceVersion())
 	r.memory.remember(r.unit.ID, s.ID, memo{
-		uid: answer.GetUID(), resourceVersion: answer.GetResourceVersion(), hash: s.hash, health: *s.health,
+		uid: answer.GetUID(), resourceVersion: answer.GetResourceVersion(), hash: s.hash, health: *s.health, checks: r.unit.Health.Key(),
 	})
 	return nil
 }
