@@ -41,6 +41,9 @@ func (v *verdict) open() bool {
 func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error {
 	p.stage = report.StageCheck
 	p.out.FailOn = p.failOn()
+	if _, err := p.healthChecks(); err != nil {
+		return &StageError{Stage: report.StageCheck, Err: err}
+	}
 	house, err := p.house(ctx)
 	if err == nil && (t.verdict == nil || t.verdict.by != house.key || t.verdict.open()) {
 		var v *verdict

@@ -166,6 +166,8 @@ func (p *pass) owner(at ...repos.Revision) apply.Unit {
 	if p.moorings != nil {
 		u.Moorings = &neighbours{pass: p, at: at}
 	}
+	// While the expressions do not compile, no new commit is taken up, and the last one is kept by what Mooring knows itself.
+	u.Health, _ = p.healthChecks()
 	return u
 }
 

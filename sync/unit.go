@@ -54,6 +54,8 @@ type unit struct {
 	// claims are the value of the ClaimsAnnotation, once it was read or written.
 	claims      string
 	claimsKnown bool
+	// checks of health, compiled from the expressions that they are the key of.
+	checks healthChecks
 }
 
 // units of an agent.

@@ -36,6 +36,7 @@ check: {failOn: Warning, ignore: [IST0102], suppress: [{code: IST0118, resource:
 promotion: {from: {name: staging}, soak: 30m, mode: Follow}
 dependsOn: [{name: istio}]
 wait: true
+healthChecks: [{apiVersion: example.com/v1, kind: Machine, current: "status.phase == 'Up'", inProgress: "status.phase == 'Booting'", failed: "status.phase == 'Dead'"}]
 timeout: 6m
 serviceAccountName: mesh-deployer
 kubeConfig: {secretRef: {name: cluster-b}}

@@ -100,6 +100,14 @@ type MooringSpec struct {
 	// +optional
 	Wait bool `json:"wait,omitempty"`
 
+	// How kinds tell their health that do not tell it as others do: one entry for each kind. It replaces what Mooring knows of the kind.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiVersion
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=50
+	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
+
 	// How long a pass may take, and how long wait waits for health, as a Go duration.
 	// +optional
 	// +kubebuilder:default="5m"

@@ -69,6 +69,11 @@ func TestRefused(t *testing.T) {
 		"name with a glob": {ref("name: refs/heads/*"), "name is not a name that Git allows"},
 		"unknown in ref":   {ref("branch: main, brunch: x"), `unknown field "spec.source.ref.brunch"`},
 
+		"health of no kind":        {with("healthChecks: [{apiVersion: v1, current: 'true'}]"), "spec.healthChecks[0].kind"},
+		"health without current":   {with("healthChecks: [{apiVersion: v1, kind: X}]"), "spec.healthChecks[0].current"},
+		"health of a kind twice":   {with("healthChecks: [{apiVersion: v1, kind: X, current: 'true'}, {apiVersion: v1, kind: X, current: 'true'}]"), "spec.healthChecks[1]: Duplicate value"},
+		"unknown in a healthCheck": {with("healthChecks: [{apiVersion: v1, kind: X, current: 'true', expr: x}]"), `unknown field "spec.healthChecks[0].expr"`},
+
 		"empty url":              {source("", branch), "spec.source.url"},
 		"long url":               {source("https://h/"+strings.Repeat("a", 2048), branch), "spec.source.url: Too long"},
 		"file url":               {source("file:///srv/repo", branch), "url is https://host/path, ssh://user@host/path"},
