@@ -44,6 +44,7 @@ type need struct {
 func (p *planner) arrange(ctx context.Context, steps []Step) ([]Step, []string, error) {
 	for i, s := range steps {
 		steps[i].stage = stageOf(s)
+		steps[i].settle = s.ID.GroupKind() == kindSidecar && !s.unwanted
 	}
 	if !slices.ContainsFunc(steps, Step.writes) && !slices.ContainsFunc(steps, losesSomething) {
 		return steps, nil, nil
@@ -86,7 +87,14 @@ func losesSomething(s Step) bool {
 }
 
 func lostBy(s Step) things {
-	return offersOf(s.live).without(offersOf(s.applied))
+	offers := offersOf(s.applied)
+	lost := offersOf(s.live).without(offers)
+	for t := range lost {
+		if t.what == anExport && offers[thing{anExport, t.of, everywhere}] {
+			delete(lost, t)
+		}
+	}
+	return lost
 }
 
 // look reads what the plan has not read yet: the routes that live, and what is to be deleted.
@@ -231,9 +239,7 @@ func (a *arranger) remove(s Step) Step {
 func (a *arranger) narrow(s Step, lost things) []Step {
 	both, ok := keeping(s.applied, s.live, lost)
 	if !ok {
-		a.notes = append(a.notes, fmt.Sprintf("%s loses %s while routes lead there, and cannot keep it meanwhile; to avoid that requests find nothing, give the new one another name",
-			s.ID, nameThings(lost)))
-		return []Step{s}
+		return a.standIn(s, lost)
 	}
 	held, by := a.held(s.ID, lost)
 	first, last := s, s
@@ -269,6 +275,33 @@ func (a *arranger) narrow(s Step, lost things) []Step {
 	}
 	steps[0].approach = false
 	return steps
+}
+
+// standIn keeps what an object loses in another one, where no one object can be both: a rule that from now on speaks of another host. It is made before
+// and deleted like everything that Git does not have, also when this run dies before it comes so far.
+func (a *arranger) standIn(s Step, lost things) []Step {
+	keep := Step{
+		Action: Create, APIVersion: s.APIVersion, Origin: s.Origin, resource: s.resource, stage: s.stage, again: true,
+		ID:     render.ID{Group: s.ID.Group, Kind: s.ID.Kind, Namespace: s.ID.Namespace, Name: s.ID.Name + "-until-moved"},
+		Reason: "keeps " + nameThings(lost) + " of " + s.ID.Name + " until no route leads there",
+	}
+	if _, lives := a.live.objects[keep.ID]; lives {
+		return []Step{s} // the run before came so far; its delete is planned already
+	}
+	keep.want = s.want.DeepCopy()
+	keep.want.SetName(keep.ID.Name)
+	keep.want.SetAnnotations(nil)
+	keep.want.Object["spec"] = s.live.DeepCopy().Object["spec"]
+	s.needs = append(s.needs, keep.ID)
+	gone := keep
+	gone.Action, gone.Reason, gone.want, gone.Origin = Delete, "no route leads there any more", nil, render.Origin{}
+	gone.unwanted, gone.stage, gone.settle = true, stagePrune, true
+	gone.needs = a.leavers(lost)
+	if held, by := a.held(s.ID, lost); len(held) > 0 {
+		gone = gone.skip(fmt.Sprintf("%s leads there; it is deleted once no route does", by))
+	}
+	s.level++ // the stand-in first
+	return []Step{keep, s, gone}
 }
 
 // held are those of the things that a route needs which this plan does not write, and the first of these routes.
@@ -312,7 +345,7 @@ func (a *arranger) leavers(lost things) []render.ID {
 	var found []render.ID
 	for _, n := range a.leaving {
 		for t := range lost {
-			if n.thing.metBy(t) {
+			if n.thing.metBy(t) || t.what == anExport && n.thing == t.whole() {
 				found = append(found, n.by)
 			}
 		}
@@ -396,9 +429,16 @@ func virtualService(name string) render.ID {
 // nameThings sorted, the first few.
 func nameThings(all things) string {
 	const few = 3
-	var names []string
+	var names, exports []string
 	for t := range all {
-		names = append(names, t.String())
+		if t.what == anExport {
+			exports = append(exports, t.String())
+		} else {
+			names = append(names, t.String())
+		}
+	}
+	if len(names) == 0 {
+		names = exports
 	}
 	slices.Sort(names)
 	if len(names) > few {

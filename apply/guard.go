@@ -64,7 +64,7 @@ func guard(p *Plan, empty bool, policy Policy) *Guard {
 func (p *Plan) Deletes() []render.ID {
 	var all []render.ID
 	for s := range p.Steps() {
-		if s.Action == Delete {
+		if s.Action == Delete && !s.again {
 			all = append(all, s.ID)
 		}
 	}

@@ -19,6 +19,7 @@ func keeping(want, live *unstructured.Unstructured, keep things) (*unstructured.
 	form := want.DeepCopy()
 	// The live object was drifted with a hash of what Git says; this is not it.
 	unstructured.RemoveNestedField(form.Object, "metadata", "annotations", AppliedAnnotation)
+	keepExports(form, live, keep)
 	switch want.GroupVersionKind().GroupKind() {
 	case kindDestinationRule:
 		return form, keepSubsets(form, live, keep)
@@ -32,6 +33,45 @@ func keeping(want, live *unstructured.Unstructured, keep things) (*unstructured.
 	default:
 		return nil, false
 	}
+}
+
+// keepExports keeps the namespaces that the live object is told to.
+func keepExports(form, live *unstructured.Unstructured, keep things) {
+	var kept []string
+	for t := range keep {
+		if t.what == anExport && !slices.Contains(kept, t.part) {
+			kept = append(kept, t.part)
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	path, value := []string{"spec", "exportTo"}, any(nil)
+	all := append(exportsOf(form), kept...)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	switch {
+	case form.GetKind() == kindService.Kind:
+		path, value = []string{"metadata", "annotations", exportAnnotation}, strings.Join(all, ",")
+	default:
+		value = anySlice(all)
+	}
+	if slices.Contains(kept, everywhere) {
+		value = valueAt(live.Object, path...) // however it says all
+	}
+	if value == nil {
+		unstructured.RemoveNestedField(form.Object, path...)
+		return
+	}
+	_ = unstructured.SetNestedField(form.Object, value, path...)
+}
+
+func anySlice(all []string) []any {
+	var list []any
+	for _, s := range all {
+		list = append(list, s)
+	}
+	return list
 }
 
 func keepSubsets(form, live *unstructured.Unstructured, keep things) bool {

@@ -21,6 +21,7 @@ var (
 	kindVirtualService  = schema.GroupKind{Group: groupNetworking, Kind: "VirtualService"}
 	kindDestinationRule = schema.GroupKind{Group: groupNetworking, Kind: "DestinationRule"}
 	kindServiceEntry    = schema.GroupKind{Group: groupNetworking, Kind: "ServiceEntry"}
+	kindSidecar         = schema.GroupKind{Group: groupNetworking, Kind: "Sidecar"}
 	kindGateway         = schema.GroupKind{Group: groupNetworking, Kind: "Gateway"}
 	kindPeerAuth        = schema.GroupKind{Group: groupSecurity, Kind: "PeerAuthentication"}
 	kindAuthorization   = schema.GroupKind{Group: groupSecurity, Kind: "AuthorizationPolicy"}
@@ -45,6 +46,7 @@ const (
 	aGateway  what = "gateway"
 	aServer   what = "server"   // a host that a gateway takes in
 	aDelegate what = "delegate" // a VirtualService that another one hands requests to
+	anExport  what = "export"   // a namespace that is told of a host
 	anEntry   what = "entry"    // a host at a gateway (or in the mesh) that a VirtualService has routes for
 )
 
@@ -59,6 +61,8 @@ func (t thing) String() string {
 		return "port " + t.part + " of " + t.of
 	case aServer:
 		return "host " + t.part + " of gateway " + t.of
+	case anExport:
+		return "export of " + t.of + " to " + t.part
 	default:
 		return string(t.what) + " " + t.of
 	}
@@ -67,7 +71,7 @@ func (t thing) String() string {
 // whole is the thing without its part.
 func (t thing) whole() thing {
 	switch t.what {
-	case aPort, aSubset, aHost:
+	case aPort, aSubset, aHost, anExport:
 		return thing{what: aHost, of: t.of}
 	case aServer, aGateway:
 		return thing{what: aGateway, of: t.of}
@@ -136,13 +140,17 @@ func offersOf(u *unstructured.Unstructured) things {
 	namespace, name := u.GetNamespace(), u.GetNamespace()+"/"+u.GetName()
 	switch u.GroupVersionKind().GroupKind() {
 	case kindService:
-		offerPorts(found, fullName(u.GetName(), namespace), mapsAt(u.Object, "spec", "ports"), "port")
+		host := fullName(u.GetName(), namespace)
+		offerPorts(found, host, mapsAt(u.Object, "spec", "ports"), "port")
+		offerExports(found, host, u)
 	case kindServiceEntry:
 		for _, host := range textsAt(u.Object, "spec", "hosts") {
 			offerPorts(found, host, mapsAt(u.Object, "spec", "ports"), "number")
+			offerExports(found, host, u)
 		}
 	case kindDestinationRule:
 		host := fullName(textAt(u.Object, "spec", "host"), namespace)
+		offerExports(found, host, u)
 		for _, subset := range mapsAt(u.Object, "spec", "subsets") {
 			found[thing{aSubset, host, textAt(subset, "name")}] = true
 		}
@@ -169,6 +177,35 @@ func offerPorts(found things, host string, ports []map[string]any, field string)
 	for _, port := range ports {
 		found[thing{aPort, host, numberAt(port, field)}] = true
 	}
+}
+
+// everywhere is how exportTo, and a port that is not named, say all.
+const everywhere = "*"
+
+// exportAnnotation is how a Service says exportTo.
+const exportAnnotation = "networking.istio.io/exportTo"
+
+func offerExports(found things, host string, u *unstructured.Unstructured) {
+	for _, namespace := range exportsOf(u) {
+		if namespace == "." {
+			namespace = u.GetNamespace()
+		}
+		found[thing{anExport, host, namespace}] = true
+	}
+}
+
+// exportsOf an object, as it writes them.
+func exportsOf(u *unstructured.Unstructured) []string {
+	written := textsAt(u.Object, "spec", "exportTo")
+	if annotation := u.GetAnnotations()[exportAnnotation]; annotation != "" && u.GetKind() == kindService.Kind {
+		for namespace := range strings.SplitSeq(annotation, ",") {
+			written = append(written, strings.TrimSpace(namespace))
+		}
+	}
+	if len(written) == 0 {
+		return []string{everywhere}
+	}
+	return written
 }
 
 // needsOf a route: the objects of Istio's API and of the Gateway API. nil needs nothing.

@@ -125,6 +125,11 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 // remove deletes a live object, unless it changed into one that is not ours to delete.
 func (r *runner) remove(ctx context.Context, s Step) error {
 	version := s.precondition
+	if s.again {
+		r.mu.Lock()
+		s.uid = r.stands[s.ID].UID // this run made it
+		r.mu.Unlock()
+	}
 	for range attempts {
 		background := metav1.DeletePropagationBackground
 		conditions := &metav1.Preconditions{UID: &s.uid}
