@@ -14,8 +14,13 @@ import (
 	"github.com/mooring-dev/mooring/render"
 )
 
-// commit is the content of a repository: file name to YAML. $NS stands for the namespace of the run.
-type commit map[string]string
+// commit is the content of a repository.
+type commit struct {
+	// files are name to YAML, in which $NS stands for the namespace of the run.
+	files map[string]string
+	// right are the files that lie in the folder of the second Mooring, where there is one.
+	right map[string]bool
+}
 
 // draw writes one file, or nothing when the file is not in the commit.
 type draw func(r *rand.Rand, name string) string
@@ -49,26 +54,38 @@ const apps = 3
 
 // first is a commit out of nothing.
 func first(r *rand.Rand) commit {
-	c := commit{}
+	c := commit{files: map[string]string{}, right: map[string]bool{}}
 	for name, draw := range sorted(drawn()) {
-		c[name] = draw(r, name)
+		c.files[name] = draw(r, name)
 	}
 	return c
 }
 
 // next changes about half of the files of a commit. A definition that is there stays, unless definitions may go.
 func (c commit) next(r *rand.Rand, definitionsGo bool) commit {
-	n := maps.Clone(c)
+	n := commit{files: maps.Clone(c.files), right: maps.Clone(c.right)}
 	for name, draw := range sorted(drawn()) {
 		if r.IntN(2) == 0 {
 			continue
 		}
 		text := draw(r, name)
 		definition := name == "space" || name == "widgets"
-		if text == "" && n[name] != "" && definition && !definitionsGo {
+		if text == "" && n.files[name] != "" && definition && !definitionsGo {
 			continue
 		}
-		n[name] = text
+		n.files[name] = text
+	}
+	return n
+}
+
+// moved is the commit with some of the files in the other folder: those that go to the right do not come back, because two Moorings that each wait for
+// an object of the other would wait for ever.
+func (c commit) moved(r *rand.Rand) commit {
+	n := commit{files: c.files, right: maps.Clone(c.right)}
+	for name := range sorted(drawn()) {
+		if r.IntN(3) == 0 {
+			n.right[name] = true
+		}
 	}
 	return n
 }
@@ -76,7 +93,7 @@ func (c commit) next(r *rand.Rand, definitionsGo bool) commit {
 // objects that the commit stands for, in a namespace.
 func (c commit) objects(ns string) (map[render.ID]*unstructured.Unstructured, error) {
 	all := make(map[render.ID]*unstructured.Unstructured)
-	for name, text := range c {
+	for name, text := range c.contents() {
 		for document := range strings.SplitSeq(strings.ReplaceAll(text, "$NS", ns), "---\n") {
 			o := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
@@ -95,15 +112,28 @@ func idOf(o *unstructured.Unstructured) render.ID {
 	return render.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// files of the repository: a kustomization, because an empty file is none.
-func (c commit) files(ns string) map[string]string {
-	files := map[string]string{}
-	for name, text := range c {
+// contents are the files of the repository by their paths. Neither folder is ever empty.
+func (c commit) contents() map[string]string {
+	all := map[string]string{}
+	for _, folder := range folders {
+		all[folder+"/mark.yaml"] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mark-%s, namespace: $NS}\n", folder)
+	}
+	for name, text := range c.files {
 		if text != "" {
-			files[name+".yaml"] = strings.ReplaceAll(text, "$NS", ns)
+			all[c.folder(name)+"/"+name+".yaml"] = text
 		}
 	}
-	return files
+	return all
+}
+
+// folders of a repository, and the names of their Moorings. A run with one Mooring has files in the first alone.
+var folders = []string{"left", "right"}
+
+func (c commit) folder(name string) string {
+	if c.right[name] {
+		return folders[1]
+	}
+	return folders[0]
 }
 
 // sorted gives the draws in an order that does not depend on chance.

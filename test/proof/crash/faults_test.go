@@ -35,7 +35,7 @@ func TestFaultsAreFound(t *testing.T) {
 			r.patch(wanted, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, apply.PartOfLabel))
 		}, "untracked: ConfigMap/" + r.home.ns + "/" + wanted.GetName()},
 		{"field changed", func() {
-			r.patch(wanted, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}},"data":{"planted":"x"}}`, apply.PartOfLabel, part(r.home)))
+			r.patch(wanted, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}},"data":{"planted":"x"}}`, apply.PartOfLabel, wanted.GetLabels()[apply.PartOfLabel]))
 		}, "the end state is not that of a clean apply"},
 		{"field owned by another", func() {
 			r.patch(wanted, `{"data":{"planted":null}}`)

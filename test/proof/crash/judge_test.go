@@ -86,21 +86,24 @@ func (r *run) list(s *site) []*unstructured.Unstructured {
 // untracked says which objects Mooring made and nobody would find again: they lack the label, or their kind is not in the Mooring's book.
 func (r *run) untracked() (faults []string) {
 	r.Helper()
-	m, err := r.Mooring(r.Context(), r.home.key)
-	if err != nil {
-		r.Fatal(err)
+	books := map[string][]string{}
+	for i, part := range r.home.parts() {
+		m, err := r.Mooring(r.Context(), r.home.keys[i])
+		if err != nil {
+			r.Fatal(err)
+		}
+		books[part] = strings.Split(m.Annotations["applyset.kubernetes.io/contains-group-kinds"], ",")
 	}
-	book := strings.Split(m.Annotations["applyset.kubernetes.io/contains-group-kinds"], ",")
 	for _, o := range r.list(r.home) {
 		id := idOf(o)
 		if !witness.Ours(o) || r.isBystander(id) {
 			continue
 		}
-		if label := o.GetLabels()[apply.PartOfLabel]; label != part(r.home) {
-			faults = append(faults, fmt.Sprintf("untracked: %s was applied by Mooring and is labelled %q", id, label))
-		}
-		if gk := id.GroupKind().String(); !slices.Contains(book, gk) {
-			faults = append(faults, fmt.Sprintf("untracked: %s lives, and %s is not in the Mooring's book: %v", id, gk, book))
+		book, ok := books[o.GetLabels()[apply.PartOfLabel]]
+		if !ok {
+			faults = append(faults, fmt.Sprintf("untracked: %s was applied by Mooring and is labelled %q", id, o.GetLabels()[apply.PartOfLabel]))
+		} else if gk := id.GroupKind().String(); !slices.Contains(book, gk) {
+			faults = append(faults, fmt.Sprintf("untracked: %s lives, and %s is not in its Mooring's book: %v", id, gk, book))
 		}
 	}
 	return faults
@@ -248,7 +251,11 @@ func (r *run) normal(o *unstructured.Unstructured, s *site, text string) string 
 		}
 		text = string(written)
 	}
-	return strings.NewReplacer(part(s), "PART", s.ns, "NS").Replace(text)
+	names := []string{s.ns, "NS"}
+	for i, part := range s.parts() {
+		names = append(names, part, "PART-"+folders[i])
+	}
+	return strings.NewReplacer(names...).Replace(text)
 }
 
 // addBystanders makes objects that are none of the Mooring's, but look a little like it.
@@ -270,7 +277,7 @@ func (r *run) addBystanders() {
 		return o
 	}
 	add("somebody", "ConfigMap", "somebodys", nil)
-	add("somebody", "ConfigMap", "copied", map[string]string{apply.PartOfLabel: part(r.home)})
+	add("somebody", "ConfigMap", "copied", map[string]string{apply.PartOfLabel: r.home.parts()[0]})
 	add(apply.FieldManager, "ConfigMap", "anothers", map[string]string{apply.PartOfLabel: "applyset-another-v1"})
 	add("istiod", "ConfigMap", "istio-ca-root-cert", nil)
 	add("istioctl", "ValidatingWebhookConfiguration", r.home.ns+"-tag", map[string]string{"istio.io/tag": "default"})

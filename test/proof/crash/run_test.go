@@ -27,6 +27,8 @@ type run struct {
 	*testing.T
 	*stage
 	rand *rand.Rand
+	// two Moorings have a folder each, and files move from the first to the second.
+	two bool
 
 	home, clean *site
 	// commits in the order in which they were pushed: in force (perhaps empty), interrupted, last.
@@ -46,43 +48,56 @@ type phase struct {
 	wanted map[render.ID]*unstructured.Unstructured
 }
 
-// site is a namespace with a repository and a Mooring.
+// site is a namespace with a repository and the Moorings of its folders.
 type site struct {
 	ns   string
 	repo *gitserver.TestRepo
 	has  map[string]string
 	head string
-	key  world.Key
+	keys []world.Key
 }
 
 func newRun(t *testing.T, s *stage, r *rand.Rand) *run {
 	t.Helper()
-	run := &run{T: t, stage: s, rand: r, bystanders: make(map[render.ID]string)}
-	run.home, run.clean = run.site("prod"), run.site("clean")
+	run := &run{T: t, stage: s, rand: r, two: odds(r, 4), bystanders: make(map[render.ID]string)}
+	run.home, run.clean = run.site(), run.site()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("what was done:\n%s", strings.Join(run.story, "\n"))
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 			defer cancel()
-			t.Log(s.Describe(ctx, run.home.key))
+			for _, key := range run.home.keys {
+				t.Log(s.Describe(ctx, key))
+			}
 			t.Log(s.agent.LogTail(20))
 		}
 	})
 	return run
 }
 
-func (r *run) site(name string) *site {
+func (r *run) site() *site {
 	r.Helper()
 	s := &site{ns: r.Cluster.Namespace(r)}
 	s.repo = r.Git.Repo(r, s.ns+".git", map[string]string{"README.md": "a mesh"})
-	s.key = world.Key{Namespace: s.ns, Name: name}
+	for i, folder := range folders {
+		if i == 0 || r.two {
+			s.keys = append(s.keys, world.Key{Namespace: s.ns, Name: folder})
+		}
+	}
+	r.push(s, commit{})
 	return s
 }
 
 // push makes a commit the newest of a site.
 func (r *run) push(s *site, c commit) {
 	r.Helper()
-	files := c.files(s.ns)
+	files := c.contents()
+	for path, text := range files {
+		files[path] = strings.ReplaceAll(text, "$NS", s.ns)
+		if !r.two && strings.HasPrefix(path, folders[1]+"/") {
+			delete(files, path)
+		}
+	}
 	change := gitserver.Change{Files: files}
 	for path := range s.has {
 		if _, ok := files[path]; !ok {
@@ -92,10 +107,18 @@ func (r *run) push(s *site, c commit) {
 	s.has, s.head = files, s.repo.Commit(change)
 }
 
-// moor makes the Mooring of a site.
+// moor makes the Moorings of a site.
 func (r *run) moor(s *site) {
 	r.Helper()
-	m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+	for _, key := range s.keys {
+		r.moorOne(s, key)
+	}
+}
+
+func (r *run) moorOne(s *site, key world.Key) {
+	r.Helper()
+	m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	m.Spec.Path = key.Name
 	m.Spec.Source = v1alpha1.Source{URL: s.repo.URL, Ref: v1alpha1.Ref{Branch: gitserver.DefaultBranch}}
 	m.Spec.Interval.Duration = time.Hour
 	m.Spec.Timeout.Duration = patience
@@ -133,13 +156,12 @@ func (r *run) play() {
 // start puts a first commit into force, most of the time, and bystanders beside it.
 func (r *run) start() {
 	r.Helper()
-	r.commits[0] = commit{}
 	if odds(r.rand, 8) {
 		r.commits[0] = first(r.rand)
 		r.push(r.home, r.commits[0])
 	}
 	r.moor(r.home)
-	if len(r.commits[0]) > 0 {
+	if !r.commits[0].none() {
 		r.settle(r.home)
 		r.tell("commit %s is in force:\n%s", r.home.head, r.commits[0])
 	}
@@ -150,11 +172,18 @@ func (r *run) start() {
 
 // next draws the commit that comes after another.
 func (r *run) next(c commit, definitionsGo bool) commit {
-	if len(c) == 0 {
-		return first(r.rand)
+	n := first(r.rand)
+	if !c.none() {
+		n = c.next(r.rand, definitionsGo)
 	}
-	return c.next(r.rand, definitionsGo)
+	if r.two {
+		n = n.moved(r.rand)
+	}
+	return n
 }
+
+// none says that there is no commit yet.
+func (c commit) none() bool { return len(c.files) == 0 }
 
 // phase begins a time in which what the commit has must not go.
 func (r *run) phase(name string, c commit) {
@@ -165,6 +194,9 @@ func (r *run) phase(name string, c commit) {
 		r.Fatal(err)
 	}
 	wanted, err := c.objects(r.home.ns)
+	if !r.two {
+		delete(wanted, render.ID{Kind: "ConfigMap", Namespace: r.home.ns, Name: "mark-" + folders[1]})
+	}
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -196,9 +228,7 @@ func (r *run) interrupt() {
 	r.tell("to be interrupted (%s), about %d objects change:\n%s", d, changes, r.commits[1].since(r.commits[0]))
 	dead := r.killer.arm(d, r.agent.Kill)
 	r.push(r.home, r.commits[1])
-	if _, err := r.Ask(r.Context(), r.home.key); err != nil {
-		r.Fatal(err)
-	}
+	r.ask(r.home)
 	r.dies(dead)
 }
 
@@ -211,12 +241,15 @@ func (r *run) dies(dead <-chan struct{}) {
 			return nil
 		default:
 		}
-		m, err := r.Mooring(r.Context(), r.home.key)
-		if err != nil {
-			return err
-		}
-		if err := world.InForce(r.home.head)(m); err != nil {
-			return world.HasReason(v1alpha1.ReasonPruneGuarded)(m)
+		for _, key := range r.home.keys {
+			m, err := r.Mooring(r.Context(), key)
+			if err != nil {
+				return err
+			}
+			if world.InForce(r.home.head)(m) == nil || world.HasReason(v1alpha1.ReasonPruneGuarded)(m) == nil {
+				continue
+			}
+			return errors.New(world.Ready(m).Message)
 		}
 		return nil
 	})
@@ -263,7 +296,7 @@ func (r *run) last() {
 	r.Helper()
 	c, what := r.commits[1], "the interrupted commit stays the newest"
 	switch n := r.rand.IntN(10); {
-	case n < 2 && len(r.commits[0]) > 0:
+	case n < 2 && !r.commits[0].none():
 		c, what = r.commits[0], "the first commit comes back"
 	case n < 8:
 		c, what = r.next(c, true), "another commit is pushed"
@@ -294,68 +327,97 @@ func (r *run) killAgain() {
 	r.dies(dead)
 }
 
+// ask for a pass of each Mooring of a site.
+func (r *run) ask(s *site) {
+	r.Helper()
+	for _, key := range s.keys {
+		if _, err := r.Ask(r.Context(), key); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
 // settle waits until a site's newest commit is in force. Where that takes a definition away the guard must have held it, and a human's word lets
 // it through.
 func (r *run) settle(s *site) {
 	r.Helper()
-	if _, err := r.Ask(r.Context(), s.key); err != nil {
-		r.Fatal(err)
-	}
-	guarded := false
-	m, err := r.Until(within(r.T, patience), s.key, "commit "+s.head+" is in force or guarded", func(m *v1alpha1.Mooring) error {
-		held := world.HasReason(v1alpha1.ReasonPruneGuarded)(m)
-		if held == nil && strings.HasSuffix(m.Status.LastAttemptedRevision, s.head) {
-			guarded = true
-			return nil
+	r.ask(s)
+	asked := time.Now()
+	err := world.Poll(within(r.T, patience), "commit "+s.head+" is in force", func() error {
+		if time.Since(asked) > 2*time.Second { // one that was refused for what another had then
+			r.ask(s)
+			asked = time.Now()
 		}
-		if reason := world.Ready(m).Reason; reason == v1alpha1.ReasonCheckFailed || reason == v1alpha1.ReasonRenderFailed {
-			return world.Final(errors.New(world.Ready(m).Message)) // the proof's fault
+		for _, key := range s.keys {
+			if err := r.settled(s, key); err != nil {
+				return err
+			}
 		}
-		return world.InForce(s.head)(m)
+		return nil
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
-	if !guarded {
-		return
-	}
-	r.tell("guarded: %s", world.Ready(m).Message)
-	before := m.DeepCopy()
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, m.Status.LastAttemptedRevision)
-	if err := r.Client().Patch(r.Context(), m, client.MergeFrom(before)); err != nil {
-		r.Fatal(err)
-	}
-	if _, err := r.Until(within(r.T, patience), s.key, "commit "+s.head+" is in force", world.InForce(s.head)); err != nil {
-		r.Fatal(err)
-	}
 }
 
-// end takes both Moorings away. What they kept must go with them, but for definitions, which nobody's they must be.
+// settled is an error as long as a Mooring's newest commit is not in force.
+func (r *run) settled(s *site, key world.Key) error {
+	m, err := r.Mooring(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	ready := world.Ready(m)
+	switch {
+	case !strings.HasSuffix(m.Status.LastAttemptedRevision, s.head):
+	case ready.Reason == v1alpha1.ReasonCheckFailed || ready.Reason == v1alpha1.ReasonRenderFailed:
+		return world.Final(errors.New(ready.Message)) // the proof's fault
+	case world.HasReason(v1alpha1.ReasonPruneGuarded)(m) == nil && m.Annotations[v1alpha1.ConfirmAnnotation] != m.Status.LastAttemptedRevision:
+		r.tell("guarded: %s", ready.Message)
+		before := m.DeepCopy()
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, m.Status.LastAttemptedRevision)
+		if err := r.Client().Patch(r.Context(), m, client.MergeFrom(before)); err != nil {
+			return world.Final(err)
+		}
+	}
+	return world.InForce(s.head)(m)
+}
+
+// end takes all Moorings away. What they kept must go with them, but for definitions, which nobody's they must be.
 func (r *run) end() {
 	r.Helper()
 	for _, s := range []*site{r.home, r.clean} {
-		m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
-		if err := r.Client().Delete(r.Context(), m); err != nil {
-			r.Fatal(err)
+		for _, key := range s.keys {
+			m := &v1alpha1.Mooring{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+			if err := r.Client().Delete(r.Context(), m); err != nil {
+				r.Fatal(err)
+			}
 		}
 	}
 	for _, s := range []*site{r.home, r.clean} {
-		err := world.Poll(within(r.T, patience), "the Mooring is gone", func() error {
-			m, err := r.Mooring(r.Context(), s.key)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return errors.Join(err, fmt.Errorf("it is there, with the finalizers %v", m.Finalizers))
-		})
-		if err != nil {
-			r.Error(err)
+		for _, key := range s.keys {
+			r.gone(key)
 		}
 		for _, o := range r.list(s) {
-			if o.GetLabels()[apply.PartOfLabel] == part(s) && !r.isBystander(idOf(o)) && o.GetDeletionTimestamp() == nil {
+			if slices.Contains(s.parts(), o.GetLabels()[apply.PartOfLabel]) && !r.isBystander(idOf(o)) && o.GetDeletionTimestamp() == nil {
 				r.Errorf("%s carries the label of a Mooring that is gone", idOf(o))
 			}
 		}
 		r.wipe(s)
+	}
+}
+
+// gone waits until a Mooring is.
+func (r *run) gone(key world.Key) {
+	r.Helper()
+	err := world.Poll(within(r.T, patience), "the Mooring is gone", func() error {
+		m, err := r.Mooring(r.Context(), key)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("it is there, with the finalizers %v", m.Finalizers))
+	})
+	if err != nil {
+		r.Error(err)
 	}
 }
 
@@ -378,8 +440,8 @@ func (r *run) wipe(s *site) {
 func differing(a, b commit) int {
 	n := 0
 	for name := range drawn() {
-		if a[name] != b[name] {
-			n += 1 + strings.Count(a[name]+b[name], "---\n")
+		if a.files[name] != b.files[name] || a.folder(name) != b.folder(name) {
+			n += 1 + strings.Count(a.files[name]+b.files[name], "---\n")
 		}
 	}
 	return n
@@ -390,11 +452,11 @@ func (c commit) since(before commit) string {
 	var b strings.Builder
 	for name := range sorted(drawn()) {
 		switch {
-		case c[name] == before[name]:
-		case c[name] == "":
+		case c.files[name] == before.files[name] && c.folder(name) == before.folder(name):
+		case c.files[name] == "":
 			fmt.Fprintf(&b, "# %s goes\n", name)
 		default:
-			fmt.Fprintf(&b, "# %s\n%s", name, c[name])
+			fmt.Fprintf(&b, "# %s/%s (was in %s)\n%s", c.folder(name), name, before.folder(name), c.files[name])
 		}
 	}
 	return b.String()
@@ -408,9 +470,13 @@ func (r *run) isBystander(id render.ID) bool {
 	return ok
 }
 
-// part is the ApplySet of a site's Mooring.
-func part(s *site) string {
-	return apply.ApplySetID(s.key.Name, s.key.Namespace, v1alpha1.Kind, v1alpha1.GroupVersion.Group)
+// parts are the ApplySets of a site's Moorings.
+func (s *site) parts() []string {
+	var all []string
+	for _, key := range s.keys {
+		all = append(all, apply.ApplySetID(key.Name, key.Namespace, v1alpha1.Kind, v1alpha1.GroupVersion.Group))
+	}
+	return all
 }
 
 // here says whether an object belongs to the place of the run.
