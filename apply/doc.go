@@ -33,10 +33,29 @@
 //
 // What cannot be tried yet, because its namespace or its definition is written by the same plan, is planned untried, and the step's reason says so.
 //
+// # The order
+//
+// A route that reaches a proxy before the subset that it leads to, or a subset that goes before the route does, answers 503 for as long as that lasts. Istio says to
+// make before one breaks (istio.io, Traffic Management Best Practices); a plan does so by itself. Each object offers things (a host, a port, a subset, a
+// host at a gateway, a delegate) and each route needs some (thing.go). From what lives and what is wanted follows who comes before whom:
+//
+//   - What offers something new is written before the route that needs it, and has reached the proxies by then (GatePropagated). That gate is also there when
+//     nothing is left to be written before it: the run before may have died between the two.
+//   - What an object loses, it keeps until no live route needs it: the update is two steps, the first with the old things beside the new ones, the second,
+//     behind a gate, without them. A rule that gets another host cannot be both, and gets a stand-in of another name for that time.
+//   - What a route that is not the plan's own needs is kept for as long as that route is there, and the step says so.
+//   - A VirtualService that takes a host over from another is there before that one drops it; what a root hands on to is there before the root does.
+//   - Policies that let more through come first, those that let less through last: who is believed, who may come in, who may not. Mutual TLS is PERMISSIVE between
+//     DISABLE and STRICT.
+//   - Sidecars come late: a proxy knows what its routes lead to, whether its Sidecar names that or not, but only for as long as it has the route.
+//
+// Where two wait for each other one goes first, and Plan.Notes says so. All other kinds come in waves: definitions, what workloads read, Istio's
+// control plane, workloads, the mesh, admission webhooks; deletes last, routes before what they led to, and the rest in reverse order of kinds.
+//
 // # Running
 //
-// Waves: definitions (CRDs, namespaces) and a gate until they can be built upon, then objects in the order of kinds, admission webhooks, and the deletes in reverse order. A
-// failed object does not stop what does not depend on it; deletes begin only when all before them went well. Each write is bound to what the plan saw: a creation only
+// Wave by wave. A failed object stops what depends on it and nothing else; deletes begin only when all else went well. A gate that is not passed stops the run, with what
+// was done kept: what lives then is no accident but the state that the next plan begins with. Each write is bound to what the plan saw: a creation only
 // creates, an update meets the same UID, an adoption and a delete the same resourceVersion or the same standing. Nothing is thrown away on an error: Result
 // names what was done, what failed, what was not reached.
 //
