@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,20 @@ func (p *planner) fights(ctx context.Context, holders []Holder) []string {
 			all = append(all, said)
 		}
 	}
+	return all
+}
+
+// saidFights are all that were said, each once.
+func (p *planner) saidFights() []string {
+	p.fightsMu.Lock()
+	defer p.fightsMu.Unlock()
+	var all []string
+	for _, said := range p.fightsSeen {
+		if said != "" {
+			all = append(all, said)
+		}
+	}
+	slices.Sort(all)
 	return all
 }
 

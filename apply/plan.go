@@ -43,6 +43,8 @@ type Plan struct {
 	Health []Health
 	// Notes are what a reader should know of the order: a cycle that had to be broken, and where.
 	Notes []string
+	// Fights are the tools at work that would put back what the plan adopts from them, and how to stop each.
+	Fights []string
 
 	// unlisted are recorded kinds that the API server does not serve today. They stay recorded: objects of theirs may come back with
 	// the server of that kind.

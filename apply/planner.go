@@ -65,6 +65,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 		return nil, err
 	}
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
+	plan.Fights = p.saidFights()
 	return plan, nil
 }
 

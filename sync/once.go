@@ -71,8 +71,13 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 }
 
 // Preview is a pass that stops before anything is written: its Outcome holds the plan of the newest commit.
-func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
+func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) Outcome {
+	return s.preview(ctx, m, nil)
+}
+
+func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.Tool) (out Outcome) {
 	p := s.begin(m)
+	p.from = from
 	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
 	defer cancel()
 	defer func() { out = p.end(recover()) }()

@@ -44,7 +44,8 @@ type pass struct {
 	mooring *v1alpha1.Mooring
 	unit    *unit
 	stage   report.Stage
-	keeping bool // what was applied last is kept in force, because the newest commit is refused
+	from    []apply.Tool // that a preview takes objects over from
+	keeping bool         // what was applied last is kept in force, because the newest commit is refused
 	out     Outcome
 }
 
@@ -108,6 +109,7 @@ func reason(stage report.Stage) string {
 // applied says that a target is in force, and whether it is healthy where that is asked for.
 func (p *pass) applied(t *target) {
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
+	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
 	p.unit.inforce = t
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
@@ -184,6 +186,7 @@ func (p *pass) policy(rev repos.Revision) apply.Policy {
 		policy.WholeKinds = wholeKind
 	}
 	policy.Confirmed, policy.ConfirmedDeletes = p.word().covers(rev)
+	policy.Adopt = append(p.adoption().covers(rev), p.from...)
 	return policy
 }
 

@@ -71,12 +71,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.reporter.Report(ctx, m, out); err != nil {
 		return ctrl.Result{}, err
 	}
-	if out.WordUsed {
-		if err := r.client.Patch(ctx, m, withoutWord(m)); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) { // Invalid: it is another word by now
-			return ctrl.Result{}, fmt.Errorf("take the used annotation %s away: %w", v1alpha1.ConfirmAnnotation, err)
+	for _, name := range used(m, out) {
+		if err := r.client.Patch(ctx, m, withoutWord(m, name)); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) { // Invalid: it is another word by now
+			return ctrl.Result{}, fmt.Errorf("take the used annotation %s away: %w", name, err)
 		}
 	}
 	return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
+}
+
+// used are the annotations with a human's word that has done its work.
+func used(m *v1alpha1.Mooring, out Outcome) []string {
+	var names []string
+	if out.WordUsed && m.Annotations[v1alpha1.ConfirmAnnotation] != "" {
+		names = append(names, v1alpha1.ConfirmAnnotation)
+	}
+	if out.AdoptionUsed {
+		names = append(names, v1alpha1.AdoptAnnotation)
+	}
+	return names
 }
 
 // adopt sees to it that a Mooring is not gone before its deletion policy was carried out.
@@ -198,6 +210,7 @@ func wakes() predicate.Predicate {
 		}
 		was, is := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
 		return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
-			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != ""
+			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != "" ||
+			was[v1alpha1.AdoptAnnotation] != is[v1alpha1.AdoptAnnotation] && is[v1alpha1.AdoptAnnotation] != ""
 	}}
 }

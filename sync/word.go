@@ -45,7 +45,7 @@ func (w word) used(before, now repos.Revision) bool {
 }
 
 // withoutWord takes the annotation away, if it is still the same.
-func withoutWord(m *v1alpha1.Mooring) client.Patch {
-	path := "/metadata/annotations/" + strings.ReplaceAll(v1alpha1.ConfirmAnnotation, "/", "~1")
-	return client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, m.Annotations[v1alpha1.ConfirmAnnotation]))
+func withoutWord(m *v1alpha1.Mooring, name string) client.Patch {
+	path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
+	return client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, m.Annotations[name]))
 }

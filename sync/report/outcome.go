@@ -72,6 +72,8 @@ type Outcome struct {
 	Cause Cause
 	// WordUsed is true when the Mooring's confirmation counts no longer: what it was given for is in force, or another revision is.
 	WordUsed bool
+	// AdoptionUsed is true when the word by which objects are taken over from other tools counts no longer.
+	AdoptionUsed bool
 
 	// Findings about the newest revision, those that block first.
 	Findings []check.Finding

@@ -17,6 +17,10 @@ const (
 	ConfirmAnnotation = "mooring.dev/confirm"
 )
 
+// AdoptAnnotation lets objects be taken over from other tools: for the revision that it names, from the tools that follow it, as in
+// "main@sha1:4f0c12… helm,flux". The command adopt writes it. The agent takes it away once that revision, or another one, has come into force.
+const AdoptAnnotation = "mooring.dev/adopt"
+
 // ClaimsAnnotation is written by the agent: the objects that Git has here and that another Mooring still has in the cluster. It
 // keeps them from being deleted there before they could be handed over.
 const ClaimsAnnotation = "mooring.dev/claims"
