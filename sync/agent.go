@@ -19,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
@@ -33,6 +34,8 @@ type Options struct {
 	FetchTimeout time.Duration
 	// Version of Mooring, for the ApplySet's tooling annotation.
 	Version string
+	// Istiod says how istiod is reached by the Moorings whose spec.propagation.ask is Service.
+	Istiod istiod.Options
 }
 
 // AgentOptions of an agent.
@@ -76,6 +79,10 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 	if err != nil {
 		return nil, nil, err
 	}
+	proxies, err := istiod.New(cfg, opts.Istiod)
+	if err != nil {
+		return nil, nil, err
+	}
 	return &Syncer{
 		source:   store,
 		renderer: NewRenderer(),
@@ -84,6 +91,7 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 		applier:  applier,
 		reader:   reader,
 		moorings: reader,
+		proxies:  proxies,
 		parent:   parent{client: writer, tool: "mooring/" + opts.Version},
 	}, applier, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
@@ -42,6 +43,7 @@ type Syncer struct {
 	surveyor surveyor
 	applier  applier
 	reader   reader
+	proxies  *istiod.Client // nil where nobody asks
 	parent   parent
 	moorings lister
 	units    units

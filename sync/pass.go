@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -43,6 +44,7 @@ type pass struct {
 	*Syncer
 	mooring *v1alpha1.Mooring
 	unit    *unit
+	mesh    *istiod.Mesh // nil where nobody asks
 	stage   report.Stage
 	from    []apply.Tool // that a preview takes objects over from
 	keeping bool         // what was applied last is kept in force, because the newest commit is refused
@@ -60,6 +62,9 @@ func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
 		Took:       map[report.Stage]time.Duration{},
 	}
 	p.out.Applied, p.out.Digest = u.inForce(m)
+	if s.proxies != nil {
+		p.mesh = s.proxies.Mesh(propagation(m.Spec.Propagation))
+	}
 	return p
 }
 
@@ -68,8 +73,15 @@ func (p *pass) end(panicked any) Outcome {
 	if panicked != nil {
 		p.fail(&StageError{Stage: p.stage, Err: &PanicError{Value: panicked, Stack: debug.Stack()}})
 	}
+	if p.mesh != nil {
+		p.out.Unasked = p.mesh.Unasked()
+	}
 	p.out.Finished = time.Now()
 	return p.out
+}
+
+func propagation(p v1alpha1.Propagation) istiod.Policy {
+	return istiod.Policy{Ask: istiod.Ask(p.Ask), Pause: p.Pause.Duration, Timeout: p.Timeout.Duration}
 }
 
 // fail says why the newest commit is not in force.
@@ -167,6 +179,9 @@ func (p *pass) owner(at ...repos.Revision) apply.Unit {
 	u := p.parent.unit(p.mooring, p.unit)
 	if p.moorings != nil {
 		u.Moorings = &neighbours{pass: p, at: at}
+	}
+	if p.mesh != nil { // a nil pointer in an interface would be somebody to ask
+		u.Mesh = p.mesh
 	}
 	// While the expressions do not compile, no new commit is taken up, and the last one is kept by what Mooring knows itself.
 	u.Health, _ = p.healthChecks()

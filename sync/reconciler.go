@@ -182,6 +182,9 @@ func logOutcome(ctx context.Context, out Outcome) {
 		c := out.Result.Counts()
 		l.Info("applied", "cause", out.Cause, "created", c.Create, "configured", c.Update+c.Replace, "deleted", c.Delete)
 	}
+	if out.Unasked != "" {
+		l.Info("the proxies were not asked, a pause had to do", "why", out.Unasked)
+	}
 	if out.KeepErr != nil {
 		l.Error(out.KeepErr, "drift could not be corrected", "applied", out.Applied.String())
 	}

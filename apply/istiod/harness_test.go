@@ -2,7 +2,9 @@ package istiod_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +18,8 @@ import (
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/render"
-	"github.com/mooring-dev/mooring/test/kube"
 	pilot "github.com/mooring-dev/mooring/test/istiod"
+	"github.com/mooring-dev/mooring/test/kube"
 )
 
 // world is a namespace of a real API server in which a test writes as a run would.
@@ -142,4 +144,23 @@ func eventually(t *testing.T, what string, so func() bool) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// connected is the number of proxies that an istiod knows.
+func connected(t *testing.T, p *pilot.Istiod) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Monitoring+"/debug/syncz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var all []struct{}
+	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }

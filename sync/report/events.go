@@ -16,7 +16,7 @@ import (
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
-	// Reason is a Ready reason, or DriftCorrected or Recovered.
+	// Reason is a Ready reason, or DriftCorrected, ProxiesNotAsked or Recovered.
 	Reason string
 	// Action says what Mooring did: Apply, Correct, Refuse.
 	Action string
@@ -35,6 +35,9 @@ func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 		events = append(events, Event{corev1.EventTypeNormal, "DriftCorrected", "Correct", "corrected to " + out.Applied.String() + ": " + did(out.Result)})
 	case changed > 0:
 		events = append(events, Event{corev1.EventTypeNormal, v1alpha1.ReasonApplied, "Apply", revision(out) + ": " + did(out.Result)})
+	}
+	if changed > 0 && out.Unasked != "" {
+		events = append(events, Event{corev1.EventTypeNormal, "ProxiesNotAsked", "Apply", "a pause had to do between two waves: " + out.Unasked})
 	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	if is == nil || (was != nil && was.Reason == is.Reason && was.Message == is.Message) {

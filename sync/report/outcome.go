@@ -85,6 +85,9 @@ type Outcome struct {
 	Plan *apply.Plan
 	// Result of the run; nil when nothing was run.
 	Result *apply.Result
+	// Unasked is why istiod was not asked whether the proxies have what was written, where a pause had to do; empty when it was, or when
+	// there was nothing to ask.
+	Unasked string
 	// Waiting since this instant for the applied objects to become healthy; zero when not.
 	Waiting time.Time
 	// Took is the time that each stage needed.

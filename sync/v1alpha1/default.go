@@ -29,7 +29,20 @@ func (m *Mooring) Default() {
 	if s.Check != nil && s.Check.FailOn == "" {
 		s.Check.FailOn = CheckError
 	}
+	s.Propagation.setDefaults()
 	if s.DeletionPolicy == "" {
 		s.DeletionPolicy = DeletionPrune
+	}
+}
+
+func (p *Propagation) setDefaults() {
+	if p.Ask == "" {
+		p.Ask = AskPortForward
+	}
+	if p.Pause.Duration == 0 {
+		p.Pause.Duration = 5 * time.Second
+	}
+	if p.Timeout.Duration == 0 {
+		p.Timeout.Duration = time.Minute
 	}
 }

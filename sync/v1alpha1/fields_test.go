@@ -41,6 +41,7 @@ timeout: 6m
 serviceAccountName: mesh-deployer
 kubeConfig: {secretRef: {name: cluster-b}}
 mesh: {revision: 1-31}
+propagation: {ask: Service, pause: 6s, timeout: 2m}
 deletionPolicy: Orphan
 suspend: true
 `
@@ -106,6 +107,9 @@ func TestDefaults(t *testing.T) {
 			Timeout:  metav1.Duration{Duration: 5 * time.Minute},
 			Prune:    v1alpha1.Prune{Enabled: new(true), MaxPercent: new(int32(25)), MaxObjects: new(int32(50))},
 
+			Propagation: v1alpha1.Propagation{
+				Ask: v1alpha1.AskPortForward, Pause: metav1.Duration{Duration: 5 * time.Second}, Timeout: metav1.Duration{Duration: time.Minute},
+			},
 			DeletionPolicy: v1alpha1.DeletionPrune,
 		}
 		if change != nil {
@@ -122,6 +126,7 @@ func TestDefaults(t *testing.T) {
 		"no prune":    {with("prune: {enabled: false}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.Enabled = false })},
 		"one limit":   {with("prune: {maxPercent: 90}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.MaxPercent = 90 })},
 		"empty check": {with("check: {}"), want(func(s *v1alpha1.MooringSpec) { s.Check = &v1alpha1.Check{FailOn: v1alpha1.CheckError} })},
+		"one way":     {with("propagation: {ask: Never}"), want(func(s *v1alpha1.MooringSpec) { s.Propagation.Ask = v1alpha1.AskNever })},
 		"null":        {with("prune: null, path: null, deletionPolicy: null"), want(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {

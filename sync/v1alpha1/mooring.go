@@ -100,6 +100,12 @@ type MooringSpec struct {
 	// +kubebuilder:default={}
 	Prune Prune `json:"prune,omitempty"`
 
+	// How it is found out that the proxies have what was written, before what builds upon it is written: the subsets of a
+	// DestinationRule before the routes to them.
+	// +optional
+	// +kubebuilder:default={}
+	Propagation Propagation `json:"propagation,omitempty"`
+
 	// Ready only when all that was applied is healthy.
 	// +optional
 	Wait bool `json:"wait,omitempty"`
