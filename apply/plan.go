@@ -166,6 +166,11 @@ func (s Step) Form() *unstructured.Unstructured {
 	return s.want.DeepCopy()
 }
 
+// Again says that an earlier step of the plan is about the same object: a list that names each object once leaves this one out.
+func (s Step) Again() bool {
+	return s.again
+}
+
 func (s Step) skip(reason string) Step {
 	s.Action, s.Reason = Skip, reason
 	return s

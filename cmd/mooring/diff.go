@@ -201,11 +201,13 @@ type jsonPreview struct {
 	Differs  bool          `json:"differs"`
 	Guard    string        `json:"guard,omitempty"`
 	Steps    []jsonStep    `json:"steps"`
+	Notes    []string      `json:"notes,omitempty"`
 	Findings []jsonFinding `json:"findings"`
 }
 
 type jsonStep struct {
 	Wave   string       `json:"wave"`
+	After  apply.Gate   `json:"after,omitempty"` // what is waited for before it
 	Action apply.Action `json:"action"`
 	Object jsonID       `json:"object"`
 	Origin string       `json:"origin,omitempty"`
@@ -244,16 +246,19 @@ func (j *jsonPreview) add(plan *apply.Plan) {
 	if plan.Guard != nil {
 		j.Guard = plan.Guard.Message
 	}
+	j.Notes = plan.Notes
+	var gate apply.Gate
 	for _, wave := range plan.Waves {
 		for _, step := range wave.Steps {
 			if step.Action == apply.Unchanged {
 				continue
 			}
-			s := jsonStep{Wave: wave.Name, Action: step.Action, Object: jsonID(step.ID), Origin: step.Origin.String(), Reason: step.Reason}
+			s := jsonStep{Wave: wave.Name, After: gate, Action: step.Action, Object: jsonID(step.ID), Origin: step.Origin.String(), Reason: step.Reason}
 			for _, d := range step.Diff {
 				s.Fields = append(s.Fields, jsonField{Path: d.Path, Live: d.Live, Want: d.Want, Manager: d.Manager})
 			}
 			j.Steps = append(j.Steps, s)
 		}
+		gate = wave.Gate
 	}
 }

@@ -65,7 +65,7 @@ func did(r *apply.Result) string {
 	c := r.Counts()
 	var objects []string
 	for _, step := range r.Steps {
-		if step.State != apply.Done {
+		if step.State != apply.Done || step.Again() {
 			continue
 		}
 		switch step.Action {
