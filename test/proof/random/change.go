@@ -18,7 +18,7 @@ func changes() []change {
 		(*Mesh).renameRoute, (*Mesh).renameRule, (*Mesh).deleteRule, (*Mesh).addRule, (*Mesh).changePort, (*Mesh).changePort, (*Mesh).addPort, (*Mesh).dropPort,
 		(*Mesh).addAlias, (*Mesh).dropAlias, (*Mesh).moveGatewayHost, (*Mesh).moveGatewayHost, (*Mesh).changeDelegate, (*Mesh).changeMirror,
 		(*Mesh).addRoute, (*Mesh).dropRoute, (*Mesh).addFront, (*Mesh).dropFront, (*Mesh).moveFront, (*Mesh).renameEntry,
-		(*Mesh).changeSidecar, (*Mesh).changeMTLS, (*Mesh).addPolicy, (*Mesh).changePolicy, (*Mesh).dropPolicy, (*Mesh).tuneRule,
+		(*Mesh).moveService, (*Mesh).addSpace, (*Mesh).changeSidecar, (*Mesh).changeMTLS, (*Mesh).addPolicy, (*Mesh).changePolicy, (*Mesh).dropPolicy, (*Mesh).tuneRule,
 	}
 }
 

@@ -235,3 +235,38 @@ func (m *Mesh) tuneRule() string {
 	s.limit += 10
 	return fmt.Sprintf("%s takes %d connections", s.name, s.limit)
 }
+
+// moveService takes a service with all that is its own to another namespace. A Kubernetes Service has another host there, which the routes follow; a
+// ServiceEntry keeps its own.
+func (m *Mesh) moveService() string {
+	s := pick(m, m.services)
+	from, to := s.space, pick(m, m.spaces)
+	if from == to {
+		return ""
+	}
+	s.space = to
+	for _, v := range m.routes {
+		if v.of == s {
+			v.space = to
+		}
+	}
+	return fmt.Sprintf("%s moves from namespace %s to %s", s.name, from.name, to.name)
+}
+
+// addSpace makes a namespace, and a service in it that takes over a rule of another.
+func (m *Mesh) addSpace() string {
+	if len(m.spaces) > 4 {
+		return ""
+	}
+	home := m.newSpace()
+	s := m.newService()
+	s.space = home
+	said := fmt.Sprintf("namespace %s is new, with service %s", home.name, s.name)
+	if from := m.another(s); from != nil {
+		if r := pick(m, m.leading(from)); r != nil {
+			r.to = m.split(s)
+			said += ", which takes over from " + from.name
+		}
+	}
+	return said
+}
