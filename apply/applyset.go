@@ -52,6 +52,9 @@ type Unit struct {
 	Record func(ctx context.Context, kinds []schema.GroupKind) error
 	// Mesh says when what was written has reached the proxies. Nil where nobody asks: then nothing is waited for.
 	Mesh Mesh
+	// AtGate is called where a run is about to wait at a gate, and calls wait. It may end the wait by ending the context that it
+	// gives to it: then the run stops with the error that AtGate answers, and what was done is kept. Nil waits.
+	AtGate func(ctx context.Context, gate Gate, wait func(context.Context) error) error
 	// Health judges the health of kinds by expressions; nil where there are none.
 	Health *HealthChecks
 	// Moorings knows the other Moorings: who has an object, and who wants one that goes. Nil where there is no other.

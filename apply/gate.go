@@ -16,6 +16,13 @@ import (
 
 // pass waits at a gate. A gate that nothing was written before is open. An error stops the run.
 func (r *runner) pass(ctx context.Context, gate Gate, steps []StepResult) error {
+	if gate == "" || r.unit.AtGate == nil {
+		return r.wait(ctx, gate, steps)
+	}
+	return r.unit.AtGate(ctx, gate, func(ctx context.Context) error { return r.wait(ctx, gate, steps) })
+}
+
+func (r *runner) wait(ctx context.Context, gate Gate, steps []StepResult) error {
 	switch gate {
 	case GateEstablished:
 		r.established(ctx, steps)
@@ -37,7 +44,10 @@ func (r *runner) propagated(ctx context.Context) error {
 	written := slices.SortedFunc(maps.Values(r.stands), func(x, y Written) int { return compareIDs(x.ID, y.ID) })
 	r.mu.Unlock()
 	err := safely(func() error { return r.unit.Mesh.Propagated(ctx, written) })
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("wait until the proxies know what was written, before anything relies on it: %w", err)
 	}
 	return nil

@@ -47,10 +47,13 @@ type AgentOptions struct {
 	LeaderElect bool
 	// LeaderNamespace holds the lease; empty means the agent's own namespace.
 	LeaderNamespace string
-	// Concurrent is how many Moorings are worked for at a time; 0 means 64. A pass that waits for a Git server or for the API
-	// server costs next to nothing, and must not hold others up.
+	// Concurrent is how many Moorings are worked for at a time; 0 means 64. A pass that waits, for a Git server or at a gate, costs next to nothing
+	// and must not hold others up: it is not counted, and there may be patient times as many of them.
 	Concurrent int
 }
+
+// patient is how many passes may wait for each one that works.
+const patient = 16
 
 // Scheme knows the types that Mooring reads and writes.
 func Scheme() *runtime.Scheme {
@@ -120,6 +123,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err != nil {
 		return fmt.Errorf("find a name for this agent: %w", err)
 	}
+	syncer.slots = make(slots, concurrent(opts))
 	r := &Reconciler{
 		client:  mgr.GetClient(),
 		syncer:  syncer,
@@ -130,7 +134,8 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	}
 	err = builder.ControllerManagedBy(mgr).
 		For(&v1alpha1.Mooring{}, builder.WithPredicates(wakes())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent(opts)}).
+		Watches(&v1alpha1.Mooring{}, syncer.waits.ending(), builder.WithPredicates(wakes())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: patient * concurrent(opts)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make controller: %w", err)

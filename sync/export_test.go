@@ -19,15 +19,20 @@ type Stages struct {
 	Applier  applier
 	Reader   reader
 	Client   client.Client
+	Slots    int // 0 for no limit
 	Moorings lister
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
-	return &Syncer{
+	made := &Syncer{
 		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
 		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings,
 	}
+	if s.Slots > 0 {
+		made.slots = make(slots, s.Slots)
+	}
+	return made
 }
 
 // Next pause after an outcome.
@@ -47,3 +52,6 @@ func Covers(confirmation string, rev repos.Revision) (bool, int) {
 func Used(confirmation string, before, now repos.Revision) bool {
 	return word(confirmation).used(before, now)
 }
+
+// Interrupt is what a change of a Mooring does.
+func (s *Syncer) Interrupt(m *v1alpha1.Mooring) { s.waits.interrupt(client.ObjectKeyFromObject(m)) }

@@ -48,12 +48,16 @@ type Syncer struct {
 	moorings lister
 	units    units
 	wishes   wishes
+	slots    slots
+	waits    waits
 }
 
 // Once makes one pass: what does Git want, may the mesh have it, what is different, make it so. While the newest
 // commit is refused at any of these, the one that was applied last is kept in force.
 func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 	p := s.begin(m)
+	p.slots.take()
+	defer p.slots.give()
 	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
 	defer cancel()
 	defer func() { out = p.end(recover()) }()
@@ -80,6 +84,8 @@ func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) Outcome {
 func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.Tool) (out Outcome) {
 	p := s.begin(m)
 	p.from = from
+	p.slots.take()
+	defer p.slots.give()
 	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
 	defer cancel()
 	defer func() { out = p.end(recover()) }()
@@ -120,12 +126,19 @@ func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision,
 	if p.unit.fresh(p.mooring) {
 		return p.unit.newest, nil
 	}
-	rev, err := p.source.Resolve(ctx, remote, ref(p.mooring))
+	rev, err := p.resolve(ctx, remote)
 	if err != nil {
 		return repos.Revision{}, err
 	}
 	p.unit.asked(p.mooring, rev)
 	return rev, nil
+}
+
+// resolve asks Git, which may take its time.
+func (p *pass) resolve(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
+	p.slots.give()
+	defer p.slots.take()
+	return p.source.Resolve(ctx, remote, ref(p.mooring))
 }
 
 // load renders a revision, or remembers what came of it, be it a set or a refusal.
@@ -162,6 +175,8 @@ func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revisi
 
 func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error) {
 	defer p.took(report.StageFetch)()
+	p.slots.give()
+	defer p.slots.take()
 	return p.source.Snapshot(ctx, remote, rev)
 }
 
@@ -183,6 +198,9 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	p.out.Cause = p.cause(t)
 	result, err := p.applier.Run(ctx, plan)
 	p.out.Result = result
+	if p.gaveWay(err) {
+		return p.out
+	}
 	if err != nil {
 		p.fail(&StageError{Stage: report.StageApply, Err: err})
 		return p.out

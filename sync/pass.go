@@ -49,6 +49,8 @@ type pass struct {
 	from    []apply.Tool // that a preview takes objects over from
 	keeping bool         // what was applied last is kept in force, because the newest commit is refused
 	out     Outcome
+	// removing is true for the pass that carries out the deletion policy: there is nothing newer than that.
+	removing bool
 }
 
 func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
@@ -120,6 +122,9 @@ func reason(stage report.Stage) string {
 
 // applied says that a target is in force, and whether it is healthy where that is asked for.
 func (p *pass) applied(t *target) {
+	if t.rev.Commit != p.out.Applied.Commit || t.digest != p.out.Digest {
+		p.unit.healthy() // what is waited for from now on was applied now
+	}
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
@@ -185,6 +190,7 @@ func (p *pass) owner(at ...repos.Revision) apply.Unit {
 	}
 	// While the expressions do not compile, no new commit is taken up, and the last one is kept by what Mooring knows itself.
 	u.Health, _ = p.healthChecks()
+	u.AtGate = p.atGate
 	return u
 }
 

@@ -140,6 +140,9 @@ func withoutFinalizer(m *v1alpha1.Mooring) client.Patch {
 // not matter: a person who deletes a Mooring has said what is to become of its objects.
 func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (out Outcome) {
 	p := s.begin(m)
+	p.removing = true
+	p.slots.take()
+	defer p.slots.give()
 	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
 	defer cancel()
 	defer func() { out = p.end(recover()) }()
@@ -176,6 +179,8 @@ func logOutcome(ctx context.Context, out Outcome) {
 		l.Error(out.Err, "a panic below the pass", "stack", stack)
 	}
 	switch {
+	case out.GaveWay() != nil:
+		l.Info("the wait at a gate was ended", "why", out.GaveWay().Error())
 	case out.Err != nil:
 		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
 	case out.Result != nil && out.Result.Counts().Changes() > 0:
@@ -185,7 +190,7 @@ func logOutcome(ctx context.Context, out Outcome) {
 	if out.Unasked != "" {
 		l.Info("the proxies were not asked, a pause had to do", "why", out.Unasked)
 	}
-	if out.KeepErr != nil {
+	if out.KeepErr != nil && out.GaveWay() == nil {
 		l.Error(out.KeepErr, "drift could not be corrected", "applied", out.Applied.String())
 	}
 }

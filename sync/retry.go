@@ -25,6 +25,9 @@ const (
 // guards answer the same until another commit is there: they wait for the interval.
 func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	interval := m.Spec.Interval.Duration
+	if out.GaveWay() != nil {
+		return time.Millisecond // something newer waits
+	}
 	if out.Reason == v1alpha1.ReasonProgressing {
 		u.failures = 0
 		return spread(min(healthPoll, interval))

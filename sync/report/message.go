@@ -26,6 +26,9 @@ func Message(out Outcome) string {
 		}
 		return fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
 	case v1alpha1.ReasonProgressing:
+		if gaveWay := out.GaveWay(); gaveWay != nil {
+			return fmt.Sprintf("%s is applied in part; the wait for the rest was ended: %v", out.Newest, gaveWay)
+		}
 		return fmt.Sprintf("%s is applied; waiting for %s", out.Applied, unhealthy(out.Result.Unhealthy()))
 	case v1alpha1.ReasonHealthTimeout:
 		return fmt.Sprintf("%s is applied, but not healthy in time: %s. Look at these objects; a commit that mends them is taken up as usual",

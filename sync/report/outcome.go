@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
 	"github.com/mooring-dev/mooring/apply"
@@ -94,6 +95,32 @@ type Outcome struct {
 	Took map[Stage]time.Duration
 	// Finished is when the pass was over.
 	Finished time.Time
+}
+
+// GaveWay is why a run was ended while it waited at a gate: there is something newer to do. It is no failure: the next pass begins at once, and plans
+// from what lives.
+type GaveWay struct {
+	// Newer is the revision that Git has by now; zero when it is not for a commit.
+	Newer repos.Revision
+	// Cause of it otherwise.
+	Cause error
+}
+
+// Error says what is newer.
+func (g *GaveWay) Error() string {
+	if g.Cause != nil {
+		return g.Cause.Error()
+	}
+	return g.Newer.String() + " is newer"
+}
+
+// Unwrap gives the cause.
+func (g *GaveWay) Unwrap() error { return g.Cause }
+
+// GaveWay is why the run was ended in favour of the next pass; nil when it was not.
+func (o Outcome) GaveWay() *GaveWay {
+	g, _ := errors.AsType[*GaveWay](errors.Join(o.Err, o.KeepErr))
+	return g
 }
 
 // Ready is true when the newest commit is in force and, where that is asked for, healthy.

@@ -27,7 +27,9 @@ func TestHealthByExpressions(t *testing.T) {
 	s.commit(some("a=down"))
 	m = u.until("it waits for the ConfigMap", world.HasReason(v1alpha1.ReasonProgressing))
 	ready(t, m, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, "Failed: spec.healthChecks[0].failed is true")
-	u.edit(func(m *mooring) { m.Spec.HealthChecks[0].Current, m.Spec.HealthChecks[0].Failed = "data.value == 'down'", "" })
+	u.edit(func(m *mooring) {
+		m.Spec.HealthChecks[0].Current, m.Spec.HealthChecks[0].Failed = "data.value == 'down'", ""
+	})
 	u.inForce(s.head())
 
 	u.edit(func(m *mooring) { m.Spec.HealthChecks[0].Current = "data.value ==" })
