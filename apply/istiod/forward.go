@@ -2,6 +2,7 @@ package istiod
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/apimachinery/pkg/util/portforward"
@@ -32,11 +34,11 @@ type forward struct {
 	number int
 }
 
-// dialPod opens a port-forward: over a WebSocket, or as SPDY where the API server or something before it does not know these.
+// dialPod opens a port-forward: over a WebSocket, or as SPDY where the API server, or something before it, does not know these. Why a WebSocket was
+// not to be had does not matter then: what stands in the way of both is said by the second.
 func dialPod(ctx context.Context, cfg *rest.Config, at *url.URL) (*forward, error) {
 	connection, err := dialWebSocket(ctx, cfg, at)
-	var status *apierrors.StatusError
-	if err != nil && !errors.As(err, &status) && (httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)) {
+	if err != nil && ctx.Err() == nil {
 		connection, err = dialSPDY(ctx, cfg, at)
 	}
 	if err != nil {
@@ -56,7 +58,7 @@ func dialWebSocket(ctx context.Context, cfg *rest.Config, at *url.URL) (httpstre
 	}
 	socket, err := websocket.Negotiate(transport, holder, request, portforward.WebsocketsSPDYTunnelingPortForwardV1)
 	if err != nil {
-		return nil, upgradeError(err)
+		return nil, err
 	}
 	connection, err := spdy.NewClientConnection(tunnel.NewTunnelingConnection("istiod", socket))
 	if err != nil {
@@ -74,18 +76,29 @@ func dialSPDY(ctx context.Context, cfg *rest.Config, at *url.URL) (httpstream.Co
 	if err != nil {
 		return nil, err
 	}
-	connection, _, err := clientspdy.Negotiate(upgrader, &http.Client{Transport: transport}, request, portforward.PortForwardV1Name)
-	return connection, upgradeError(err)
+	request.Header.Set(httpstream.HeaderProtocolVersion, portforward.PortForwardV1Name)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		return nil, answered(response)
+	}
+	return upgrader.NewConnection(response)
 }
 
-// upgradeError takes the API server's own words out of the failure to change protocols that they come in.
-func upgradeError(err error) error {
-	var upgrade *httpstream.UpgradeFailureError
-	var status *apierrors.StatusError
-	if errors.As(err, &upgrade) && errors.As(upgrade.Cause, &status) {
-		return status
+// answered makes an error of an answer of the API server, or of whoever is before it.
+func answered(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return fmt.Errorf("read the answer %s: %w", response.Status, err)
 	}
-	return err
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Status == metav1.StatusFailure {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return fmt.Errorf("%s: %s", response.Status, body)
 }
 
 func (f *forward) close() { _ = f.connection.Close() }

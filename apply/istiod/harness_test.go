@@ -24,13 +24,13 @@ import (
 
 // world is a namespace of a real API server in which a test writes as a run would.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	cluster   *kube.Cluster
 	client    dynamic.Interface
 	namespace string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	cluster := kube.Start(t)
 	client, err := dynamic.NewForConfig(cluster.Config())
@@ -133,7 +133,7 @@ func (w *world) hasSubset(c *pilot.Client, host, subset string) bool {
 }
 
 // eventually polls until it is so.
-func eventually(t *testing.T, what string, so func() bool) {
+func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -147,7 +147,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 }
 
 // connected is the number of proxies that an istiod knows.
-func connected(t *testing.T, p *pilot.Istiod) int {
+func connected(t testing.TB, p *pilot.Istiod) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.Monitoring+"/debug/syncz", nil)
 	if err != nil {
