@@ -29,6 +29,9 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 		if p.untried(w) {
 			return p.findUnserved(ctx, w, step)
 		}
+		if err := p.leave(ctx, &w, &step, nil); err != nil {
+			return step, err
+		}
 		return p.find(ctx, w, step)
 	}
 	step = step.over(m)
@@ -40,6 +43,9 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 			return done, err
 		}
 	}
+	if err := p.leave(ctx, &w, &step, m); err != nil {
+		return step, err
+	}
 	if p.untried(w) {
 		step.want = adjust(w, m, nil)
 		step.Action, step.Reason = Update, "not tried: "+w.definition.String()+" changes first"
@@ -48,10 +54,18 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	return p.compare(ctx, w, step, m)
 }
 
+// leave finds what of the object is left to controllers that live.
+func (p *planner) leave(ctx context.Context, w *wanted, step *Step, m metav1.Object) error {
+	found, err := p.shared(ctx, *w, m)
+	w.leave = append(w.leave[:len(w.leave):len(w.leave)], found...)
+	step.leave = w.leave
+	return err
+}
+
 func stepOf(w wanted) Step {
 	return Step{
 		ID: w.id, APIVersion: w.form.GetAPIVersion(), Origin: w.origin,
-		want: w.form, resource: w.resource, hash: w.hash, definition: w.definition,
+		want: w.form, resource: w.resource, hash: w.hash, definition: w.definition, leave: w.leave,
 	}
 }
 
@@ -120,7 +134,7 @@ func (p *planner) ignore(ctx context.Context, w wanted, step Step, m liveObject)
 // compare tries the apply on an object that is ours, and looks at what it would change.
 func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject) (Step, error) {
 	var full *unstructured.Unstructured
-	if isWebhook(w.id) {
+	if isWebhook(w.id) || len(w.leave) > 0 {
 		var err error
 		if full, err = p.get(ctx, w.resource, w.id.Namespace, w.id.Name); err != nil {
 			return step, err
@@ -131,7 +145,7 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
-	found := extras(m, dry, nil)
+	found := extras(m, dry, nil, w.leave)
 	if len(found) == 0 && isOurs(m) && unmoved(m, dry) {
 		step.Action = Unchanged
 		p.remember(&step, dry, m.GetResourceVersion())
@@ -161,7 +175,7 @@ func unmoved(m liveObject, dry *unstructured.Unstructured) bool {
 
 // differ makes an update or unchanged out of the live object and the dry-run's answer.
 func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured.Unstructured, holders []Holder) Step {
-	found := extras(full, dry, holders)
+	found := extras(full, dry, holders, step.leave)
 	step.taken = extraDiffs(step.ID, full, p.probe(ctx, step, found), found)
 	step.Diff = append(diffObjects(step.ID, full, dry), step.taken...)
 	step.uid, step.live, step.applied = full.GetUID(), full, dry
@@ -216,7 +230,7 @@ func (p *planner) probe(ctx context.Context, step Step, found []extra) *unstruct
 // find looks for a wanted object that does not carry our label: with the dry-run of its creation, which tells at once
 // whether it is right and whether it is there.
 func (p *planner) find(ctx context.Context, w wanted, step Step) (Step, error) {
-	if isWebhook(w.id) {
+	if isWebhook(w.id) || len(w.leave) > 0 {
 		full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
 		if err == nil {
 			return p.meet(ctx, w, step, full)

@@ -143,6 +143,9 @@ func adjust(w wanted, meta metav1.Object, full *unstructured.Unstructured) *unst
 			unstructured.RemoveNestedField(form.Object, append(path, "caBundle")...)
 		}
 	}
+	if full != nil {
+		leaveTo(form, full, w.leave)
+	}
 	if ignoresDrift(form, meta) && w.id.GroupKind() != kindSecret {
 		// A hash of a Secret would let those guess who may read metadata alone; for these memory must do.
 		_ = unstructured.SetNestedField(form.Object, w.hash, "metadata", "annotations", AppliedAnnotation)

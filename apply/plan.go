@@ -26,6 +26,8 @@ type Policy struct {
 	ConfirmedDeletes int
 	// Adopt are the tools that a human said to take objects over from, in this very plan.
 	Adopt []Tool
+	// Ignore are the fields that are left to others.
+	Ignore []IgnoreRule
 }
 
 // Plan is what a Run would do: data, to be printed, held, compared or refused.
@@ -140,6 +142,7 @@ type Step struct {
 	take         bool                       // what was set by hand is taken over first
 	release      bool                       // it is let go: it stays, and is ours no more
 	heir         string                     // ApplySet id of the unit that it is offered to
+	leave        []path                     // what is left to others
 	held         bool                       // another tool manages it as well
 	inherits     bool                       // another unit may take it: it is kept until that is settled
 	version      string                     // resourceVersion that the live object had

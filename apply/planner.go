@@ -23,6 +23,8 @@ type planner struct {
 	catalog *catalog
 	// pending are the definitions of the set that the plan creates or changes: what depends on them cannot be tried before.
 	pending map[render.ID]Action
+	wanted  map[render.ID]bool
+	sharers map[schema.GroupKind]*sharers // by the kind of the controller's object
 
 	fightsMu   sync.Mutex
 	fightsSeen map[string]string // guarded by fightsMu: what was said of a holder
@@ -48,7 +50,13 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
 	}
 	all, faults := resolve(u, set, c)
-	p := &planner{Applier: a, unit: u, policy: policy, live: found, catalog: c, pending: make(map[render.ID]Action)}
+	p := &planner{Applier: a, unit: u, policy: policy, live: found, catalog: c, pending: make(map[render.ID]Action), sharers: newSharers()}
+	shareFields(all)
+	ignoreFields(all, policy.Ignore)
+	p.wanted = idsOf(all)
+	for i := range all {
+		all[i].hash = all[i].remembered()
+	}
 	steps, errs := p.examineAll(ctx, all)
 	if err := errors.Join(append(faults, errs...)...); err != nil {
 		if ctx.Err() != nil {
@@ -66,6 +74,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	}
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
 	plan.Fights = p.saidFights()
+	plan.Notes = append(plan.Notes, ignoreNotes(all, policy.Ignore)...)
 	return plan, nil
 }
 

@@ -83,7 +83,7 @@ type extra struct {
 }
 
 // extras of an object: what the take-over would remove. applied is the object as the dry-run of our apply gave it back.
-func extras(live, applied metav1.Object, from []Holder) []extra {
+func extras(live, applied metav1.Object, from []Holder, leave []path) []extra {
 	var theirs []metav1.ManagedFieldsEntry
 	survives := fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
@@ -103,7 +103,7 @@ func extras(live, applied metav1.Object, from []Holder) []extra {
 	var found []extra
 	for _, entry := range theirs {
 		fieldsOf(entry).Leaves().Difference(survives).Iterate(func(p fieldpath.Path) {
-			if staysTheirs(p) || isLastApplied(p) {
+			if staysTheirs(p) || isLastApplied(p) || coveredBy(leave, p) {
 				return
 			}
 			found = append(found, extra{path: p.Copy(), manager: entry.Manager})
@@ -117,7 +117,7 @@ func isLastApplied(p fieldpath.Path) bool {
 }
 
 // takenOver gives managedFields in which what was set by hand is ours.
-func takenOver(entries []metav1.ManagedFieldsEntry, from []Holder) ([]metav1.ManagedFieldsEntry, error) {
+func takenOver(entries []metav1.ManagedFieldsEntry, from []Holder, leave []path) ([]metav1.ManagedFieldsEntry, error) {
 	var kept []metav1.ManagedFieldsEntry
 	var ours *metav1.ManagedFieldsEntry
 	fields := fieldpath.NewSet()
@@ -127,7 +127,7 @@ func takenOver(entries []metav1.ManagedFieldsEntry, from []Holder) ([]metav1.Man
 			ours = &entry
 			fields = fields.Union(fieldsOf(entry))
 		case takes(entry, from):
-			theirs, left := split(fieldsOf(entry))
+			theirs, left := split(fieldsOf(entry), leave)
 			fields = fields.Union(theirs)
 			if ours == nil {
 				ours = &metav1.ManagedFieldsEntry{
@@ -160,10 +160,10 @@ func takenOver(entries []metav1.ManagedFieldsEntry, from []Holder) ([]metav1.Man
 }
 
 // split a set into what is taken over and what is left with its manager.
-func split(all *fieldpath.Set) (taken, left *fieldpath.Set) {
+func split(all *fieldpath.Set, leave []path) (taken, left *fieldpath.Set) {
 	left = fieldpath.NewSet()
 	all.Iterate(func(p fieldpath.Path) {
-		if staysTheirs(p) {
+		if staysTheirs(p) || coveredBy(leave, p) {
 			left.Insert(p.Copy())
 		}
 	})

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +24,21 @@ type wanted struct {
 	definition render.ID
 	// unserved is true when the version is not served until the definition is applied.
 	unserved bool
+	// leave are the fields that are left to others.
+	leave []path
+}
+
+// remembered is the hash that tells a change of what Git says, or of what is left to others.
+func (w wanted) remembered() string {
+	if len(w.leave) == 0 {
+		return w.hash
+	}
+	sum := sha256.New()
+	_, _ = sum.Write([]byte(w.hash)) // never fails
+	for _, p := range w.leave {
+		_, _ = sum.Write([]byte(p.String() + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 func (w wanted) fault(err error) *ObjectError {

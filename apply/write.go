@@ -71,12 +71,20 @@ func (r *runner) update(ctx context.Context, s *StepResult) error {
 		form.SetUID(s.uid)
 	}
 	for range attempts {
-		if s.precondition != "" {
+		if len(s.leave) > 0 {
+			var err error
+			if form, err = r.leaving(ctx, s); err != nil {
+				return err
+			}
+		} else if s.precondition != "" {
 			form.SetResourceVersion(s.precondition)
 		}
 		err := r.write(ctx, s, form)
 		if !apierrors.IsConflict(err) {
 			return err
+		}
+		if len(s.leave) > 0 {
+			continue // what is left to others has moved, or the status has
 		}
 		if s.precondition == "" {
 			return errMoved
@@ -193,7 +201,7 @@ func (r *runner) takeOver(ctx context.Context, s Step) (string, error) {
 		if !mayWrite(m, r.unit.ID, s) {
 			return nil, errMoved
 		}
-		fields, err := takenOver(m.ManagedFields, s.From)
+		fields, err := takenOver(m.ManagedFields, s.From, s.leave)
 		return append([]patch{{"replace", "/metadata/managedFields", fields}}, strip(m, s)...), err
 	})
 }
