@@ -183,7 +183,12 @@ func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revi
 // plan compares a target with the cluster.
 func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 	defer p.took(report.StagePlan)()
-	plan, err := p.applier.Plan(ctx, p.owner(t.rev, p.out.Newest), t.set, p.policy(t.rev))
+	policy := p.policy(t.rev)
+	var err error
+	if policy.Ignore, err = ignoreRules(p.mooring); err != nil {
+		return nil, &StageError{Stage: report.StagePlan, Err: err}
+	}
+	plan, err := p.applier.Plan(ctx, p.owner(t.rev, p.out.Newest), t.set, policy)
 	if err != nil {
 		return nil, &StageError{Stage: report.StagePlan, Err: err}
 	}

@@ -88,7 +88,7 @@ func paths(m map[string]any, above []string) []fieldValue {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		path := append(slices.Clone(above), k)
 		inner, ok := m[k].(map[string]any)
-		if ok && slices.Contains([]string{"source", "ref", "secretRef", "prune", "check"}, k) {
+		if ok && slices.Contains([]string{"source", "ref", "secretRef", "prune", "check", "drift"}, k) {
 			all = append(all, paths(inner, path)...)
 			continue
 		}

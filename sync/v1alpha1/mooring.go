@@ -65,7 +65,6 @@ type MooringList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.schedule)",message="schedule is not supported by this version of Mooring; new commits are taken up at every interval"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows)",message="windows are not supported by this version of Mooring; use suspend to hold new commits"
-// +kubebuilder:validation:XValidation:rule="!has(self.drift)",message="drift is not supported by this version of Mooring; drift is always corrected, and single objects are left alone with the annotation mooring.dev/drift: ignore"
 // +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.dependsOn)",message="dependsOn is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
@@ -142,9 +141,9 @@ type MooringSpec struct {
 	// When new commits may be applied. Not supported by this version: refused.
 	// +optional
 	Windows []Unsupported `json:"windows,omitempty"`
-	// How drift is treated. Not supported by this version: refused. Drift is always corrected.
+	// Which fields are left to others. Everything else that differs from Git is corrected.
 	// +optional
-	Drift *Unsupported `json:"drift,omitempty"`
+	Drift *Drift `json:"drift,omitempty"`
 	// Which findings of the check keep a commit out of the cluster, which do not, and the rules of the house. Without it,
 	// new findings of level Error do.
 	// +optional
