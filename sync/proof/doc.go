@@ -15,7 +15,7 @@
 // those that live, with what all earlier stretches and the writes of the set have put in their place. A [apply.Replace] is two writes, and a
 // namespace that is deleted takes its objects along one by one.
 //
-// istiod sends a proxy its clusters first, then its routes, also when it takes something away. So a proxy on the way from one state to
+// istiod sends a proxy its clusters first, then its listeners and routes, also when it takes something away. So a proxy on the way from one state to
 // a later one of the same stretch has, for a moment, the clusters of the later with the routes of the earlier: a state looked at is also
 // compared with all earlier ones that were looked at ([Report.Pairs]).
 //
@@ -36,8 +36,7 @@
 //
 // # What is not looked at
 //
-// Routes of VirtualServices' http alone are traced: tls and tcp are parts of listeners, and the route to a Service that no VirtualService has says nothing about
-// an order. A plan of which a step fails goes on with what does not depend on it; such states are not among those above. What an earlier plan wrote behind its last gate
+// Only routes that VirtualServices make are: the one that a Service has by itself goes with the Service. A plan of which a step fails goes on with what does not depend on it; such states are not among those above. What an earlier plan wrote behind its last gate
 // counts as arrived. A change of istiod's own configuration counts as not made.
 // The form of a step is what an apply would write: fields that others own and that the step's differences do not name are taken to stay.
 package proof

@@ -3,6 +3,7 @@ package proof
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/mooring-dev/mooring/render/check/proxy"
 )
@@ -86,14 +87,14 @@ func (l *look) judge() {
 func (e *evidence) violation(to []Violation, f finding, p proxy.Proxy, stays bool) []Violation {
 	d := f.destination
 	v := Violation{
-		Proxies: []proxy.Proxy{p}, Host: d.host, Port: d.port, Object: d.object, Field: e.field, Cluster: d.cluster,
+		Proxies: []proxy.Proxy{p}, Host: d.host, Listener: d.listener, Port: d.port, Object: d.object, Field: e.field, Cluster: d.cluster,
 		Written: e.written, Missing: e.missing, Between: f.between, States: e.states, Stays: stays,
 	}
 	if len(to) == 0 {
 		return append(to, v)
 	}
 	last := &to[len(to)-1]
-	if last.Object != v.Object || last.Cluster != v.Cluster || last.Host != v.Host || last.Port != v.Port || last.Between != v.Between || last.Stays != v.Stays {
+	if last.Object != v.Object || last.Cluster != v.Cluster || last.Host != v.Host || last.Listener != v.Listener || last.Port != v.Port || last.Between != v.Between || last.Stays != v.Stays {
 		return append(to, v)
 	}
 	last.Proxies = append(last.Proxies, p)
@@ -111,7 +112,7 @@ func (l *look) compare(a, b finding) int {
 	x, y := a.destination, b.destination
 	return cmp.Or(
 		cmp.Compare(x.object.String(), y.object.String()), cmp.Compare(x.cluster, y.cluster),
-		cmp.Compare(x.host, y.host), cmp.Compare(x.port, y.port), order(a.between, b.between), cmp.Compare(a.proxy, b.proxy),
+		cmp.Compare(x.listener, y.listener), cmp.Compare(x.host, y.host), cmp.Compare(x.port, y.port), order(a.between, b.between), cmp.Compare(a.proxy, b.proxy),
 	)
 }
 
@@ -146,10 +147,14 @@ func (a *answer) leads(f finding) where {
 	return absent
 }
 
-// retired says that the virtual host is gone when the plan is through: the proxy has neither a service of that name and port nor routes for it.
+// retired says that what the route is for is gone when the plan is through: the proxy has neither a service of that name and port nor routes for it.
 func (l *look) retired(f finding) bool {
-	config := l.last.configs[f.proxy]
-	return !config.Serves(f.destination.host, f.destination.port) && !slices.ContainsFunc(config.Hosts, func(vh proxy.VirtualHost) bool {
-		return vh.Host == f.destination.host && vh.Port == f.destination.port
+	d, config := f.destination, l.last.configs[f.proxy]
+	if d.listener != "" {
+		served := d.host == "" || slices.ContainsFunc(strings.Split(d.host, ","), func(name string) bool { return config.Serves(name, d.port) })
+		return !served || !l.last.streams[f.proxy].Listeners[d.listener]
+	}
+	return !config.Serves(d.host, d.port) && !slices.ContainsFunc(config.Hosts, func(vh proxy.VirtualHost) bool {
+		return vh.Host == d.host && vh.Port == d.port
 	})
 }

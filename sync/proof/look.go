@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	meshconfig "istio.io/api/mesh/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +36,7 @@ type answer struct {
 	// missing are the clusters that the proxy does not have, of those that any route led to so far.
 	missing []map[string]bool
 	configs []*proxy.Config
+	streams []*proxy.Listening
 }
 
 // table is the routes of one proxy.
@@ -46,11 +48,12 @@ type table struct {
 
 // destination tells a route apart.
 type destination struct {
-	host    string
-	port    int
-	object  render.ID
-	cluster string
-	field   string
+	host     string // of the virtual host, or for tcp and tls the names that tell connections apart
+	listener string // for tcp and tls
+	port     int
+	object   render.ID
+	cluster  string
+	field    string
 }
 
 func newLook(c *course, o Options, r *Report) *look {
@@ -96,7 +99,7 @@ func (l *look) stretch(ctx context.Context, s stretch, begin objects, states []s
 		l.plain(a, s)
 		l.between(a, s, earlier)
 		earlier = append(earlier, a)
-		l.last.configs = nil // what they hold is large, and only the end is asked for it
+		l.last.configs, l.last.streams = nil, nil // what they hold is large, and only the end is asked for it
 		l.last = a
 	}
 	return nil
@@ -124,11 +127,16 @@ func (l *look) ask(ctx context.Context, o objects, state set, earlier []*answer)
 		if err != nil {
 			return nil, err
 		}
-		t, missing := l.read(config)
+		streams, err := mesh.Listen(ctx, config)
+		if err != nil {
+			return nil, err
+		}
+		t, missing := l.read(config, streams)
 		for _, target := range mesh.Lacks(config, led(i, earlier)) {
 			missing[target.Cluster] = true
 		}
-		a.tables, a.missing, a.configs = append(a.tables, t), append(a.missing, missing), append(a.configs, config)
+		a.tables, a.missing = append(a.tables, t), append(a.missing, missing)
+		a.configs, a.streams = append(a.configs, config), append(a.streams, streams)
 	}
 	return a, nil
 }
@@ -155,20 +163,28 @@ func led(proxyAt int, earlier []*answer) []proxy.Target {
 }
 
 // read the routes of a proxy, and which clusters they miss.
-func (l *look) read(c *proxy.Config) (*table, map[string]bool) {
+func (l *look) read(c *proxy.Config, streams *proxy.Listening) (*table, map[string]bool) {
 	t, missing := &table{clusters: map[string]proxy.Target{}}, map[string]bool{}
 	known := map[destination]bool{}
+	add := func(d destination, target proxy.Target) {
+		d.object, d.cluster, d.field = target.Source.Object.ID, target.Cluster, target.Field
+		if !known[d] {
+			known[d] = true
+			t.routes = append(t.routes, d)
+		}
+		t.clusters[target.Cluster] = target
+		if !target.Exists {
+			missing[target.Cluster] = true
+		}
+	}
 	for vh, i := range c.Routes {
 		for _, target := range vh.Routes[i].Targets {
-			d := destination{vh.Host, vh.Port, target.Source.Object.ID, target.Cluster, target.Field}
-			if !known[d] {
-				known[d] = true
-				t.routes = append(t.routes, d)
-			}
-			t.clusters[target.Cluster] = target
-			if !target.Exists {
-				missing[target.Cluster] = true
-			}
+			add(destination{host: vh.Host, port: vh.Port}, target)
+		}
+	}
+	for _, s := range streams.Streams {
+		for _, target := range s.Targets {
+			add(destination{host: strings.Join(s.Names, ","), listener: s.Listener, port: s.Port}, target)
 		}
 	}
 	key := fmt.Sprint(t.routes)

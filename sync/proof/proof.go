@@ -64,9 +64,10 @@ func (w Write) String() string {
 type Violation struct {
 	// Proxies that are told so, at least one.
 	Proxies []proxy.Proxy
-	// Host and Port of the virtual host.
-	Host string
-	Port int
+	// Host and Port of the virtual host. A route of tcp or tls is in a Listener, and Host are the names or addresses that tell its connections apart, if any.
+	Host     string
+	Listener string
+	Port     int
 	// Object is the VirtualService, and Field the path of the destination in it.
 	Object render.ID
 	Field  string
@@ -91,7 +92,11 @@ func (v Violation) String() string {
 	if more := len(v.Proxies) - 1; more > 0 {
 		who += fmt.Sprintf(" and %d more", more)
 	}
-	fmt.Fprintf(&b, "%s %s: %s would have a route on %s:%d to %s, which is not there", v.Object, v.Field, who, v.Host, v.Port, v.Cluster)
+	where := fmt.Sprintf("%s:%d", v.Host, v.Port)
+	if v.Listener != "" {
+		where = strings.TrimSpace("listener " + v.Listener + " " + v.Host)
+	}
+	fmt.Fprintf(&b, "%s %s: %s would have a route on %s to %s, which is not there", v.Object, v.Field, who, where, v.Cluster)
 	switch {
 	case v.Between:
 		fmt.Fprintf(&b, " between clusters and routes, where they learn at once of: %s", list(v.Written))

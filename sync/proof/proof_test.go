@@ -205,6 +205,43 @@ spec: {hosts: [web.$NS.svc.cluster.local], http: [{route: [{destination: {host: 
 	}
 }
 
+// TestStreams looks at routes of tcp, which are parts of listeners.
+func TestStreams(t *testing.T) {
+	tcp := strings.NewReplacer("name: http, port: 80", "name: tcp, port: 5432", "http: [{route", "tcp: [{route")
+	for _, test := range []struct {
+		waves []string
+		want  int
+	}{
+		{[]string{"DestinationRule/web VirtualService/web"}, 1},
+		{[]string{"DestinationRule/web!", "VirtualService/web"}, 0},
+	} {
+		f := newFixture(t)
+		p := f.plan(tcp.Replace(service+rule("v1")+route("v1")), tcp.Replace(service+rule("v1", "v2")+route("v2")))
+		r := f.prove(f.waves(p, test.waves...), proof.Options{})
+		if len(r.Broken) != test.want {
+			t.Errorf("%v: %s", test.waves, r)
+		}
+		for _, v := range r.Broken {
+			if v.Field != "spec.tcp[0].route[0].destination" || !strings.HasSuffix(v.Listener, "_5432") || kinds(v.Written)+kinds(v.Missing) != "VirtualServiceDestinationRule" {
+				t.Errorf("%+v", v)
+			}
+		}
+	}
+	// All goes, the listener too; and the route alone goes, before its subset.
+	f := newFixture(t)
+	all := tcp.Replace(service + rule("v1") + route("v1"))
+	p := f.plan(all, tcp.Replace("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"))
+	if r := f.prove(f.waves(p, "VirtualService/web!", "DestinationRule/web Service/web"), proof.Options{}); !r.OK() || len(r.Retired) > 0 {
+		t.Error(r)
+	}
+	if r := f.prove(f.waves(p, "Service/web!", "VirtualService/web"), proof.Options{}); !r.OK() || len(r.Retired) != 1 {
+		t.Error(r)
+	}
+	if r := f.prove(f.waves(p, "DestinationRule/web!", "VirtualService/web"), proof.Options{}); r.OK() {
+		t.Error(r)
+	}
+}
+
 // TestKnown tells what the plan is not to blame for.
 func TestKnown(t *testing.T) {
 	f := newFixture(t)
