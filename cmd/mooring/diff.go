@@ -12,6 +12,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync"
+	"github.com/mooring-dev/mooring/sync/proof"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -21,6 +22,8 @@ type diffOptions struct {
 	store        string
 	fetchTimeout time.Duration
 	output       string
+	proof        bool
+	proofStates  int
 }
 
 func (c *cli) diffCommand() *cobra.Command {
@@ -37,10 +40,14 @@ NAME is a Mooring in the cluster. With -f the Mooring is read from a file, or fr
 input for "-", and need not be in the cluster yet; one with the same name that is there
 already is taken to be replaced by it.
 
+` + proofHelp + `
+
 ` + clusterHelp + `
-Exit code: 0 no difference, 1 there is one (or a guard holds the plan), 2 it could not be told.`,
+Exit code: 0 no difference, 1 there is one (or a guard holds the plan), 2 it could not be told. What --proof finds
+is 1 as well: there is no such route without a difference.`,
 		Example: `  mooring diff prod -n mesh
   mooring diff -f mooring.yaml
+  mooring diff prod --proof
   kubectl kustomize moorings | mooring diff -f -`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
@@ -57,6 +64,8 @@ Exit code: 0 no difference, 1 there is one (or a guard holds the plan), 2 it cou
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "a `file` with Moorings, or - for standard input; can be repeated")
 	cmd.Flags().StringVar(&o.store, "store", "", "folder for fetched commits (default is mooring/store in your cache folder)")
 	cmd.Flags().DurationVar(&o.fetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
+	cmd.Flags().BoolVar(&o.proof, "proof", false, "look for routes to nothing in every state between two writes of the plan")
+	cmd.Flags().IntVar(&o.proofStates, "proof-states", proof.DefaultLimit, "how many states --proof looks at where there are more")
 	addOutputFlag(cmd, &o.output, outputText, outputJSON)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("store")
@@ -94,6 +103,9 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 			errs = append(errs, err)
 		}
 		previews = append(previews, p)
+	}
+	if o.proof {
+		errs = append(errs, proveAll(ctx, cluster.config, previews, o.proofStates))
 	}
 	if err := c.printPreviews(o.output, previews); err != nil {
 		return err
@@ -138,6 +150,7 @@ func (c *cluster) named(ctx context.Context, names []string) ([]*v1alpha1.Moorin
 type preview struct {
 	mooring *v1alpha1.Mooring
 	outcome sync.Outcome
+	proof   *proof.Report // nil where nobody asked, and where there is nothing to prove
 }
 
 func (p preview) name() string {
@@ -175,6 +188,9 @@ func (c *cli) printPreviews(output string, previews []preview) error {
 		if err := p.outcome.Plan.Print(c.out, color.ofAction); err != nil {
 			return err
 		}
+		if err := printProof(c.out, color, p.proof); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -203,6 +219,7 @@ type jsonPreview struct {
 	Steps    []jsonStep    `json:"steps"`
 	Notes    []string      `json:"notes,omitempty"`
 	Findings []jsonFinding `json:"findings"`
+	Proof    *jsonProof    `json:"proof,omitempty"`
 }
 
 type jsonStep struct {
@@ -236,6 +253,7 @@ func jsonPreviews(previews []preview) []jsonPreview {
 		}
 		if p.outcome.Plan != nil {
 			all[i].add(p.outcome.Plan)
+			all[i].Proof = proofForJSON(p.proof)
 		}
 	}
 	return all
