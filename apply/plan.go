@@ -174,6 +174,15 @@ func (s Step) Again() bool {
 	return s.again
 }
 
+// After is a copy of the object as an update leaves it, with what others own of it, as the API server said when the plan tried it. It is nil
+// for other steps, and where that is not known: the plan could not try it, or takes fields over before.
+func (s Step) After() *unstructured.Unstructured {
+	if s.Action != Update || s.applied == nil || s.take || len(s.taken) > 0 {
+		return nil
+	}
+	return s.applied.DeepCopy()
+}
+
 func (s Step) skip(reason string) Step {
 	s.Action, s.Reason = Skip, reason
 	return s

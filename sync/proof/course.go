@@ -127,6 +127,17 @@ func (c *course) writes() int {
 	return n
 }
 
+// after the plan, the objects that routes and clusters are made of.
+func (c *course) after() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for id, u := range c.worlds[len(c.worlds)-1] {
+		if routed[id.GroupKind()] {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
 func (o objects) copied() objects {
 	out := make(objects, len(o))
 	for id, u := range o {
@@ -168,7 +179,10 @@ func (o objects) writes(step apply.Step, name Write) []write {
 	case lives == nil:
 		return []write{{Write: name, object: form}}
 	}
-	after := overlay(lives, form, step.Diff)
+	after := step.After()
+	if after == nil {
+		after = overlay(lives, form, step.Diff)
+	}
 	if sameForProxies(lives, after) {
 		return nil
 	}

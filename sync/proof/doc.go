@@ -38,5 +38,6 @@
 //
 // Only routes that VirtualServices make are: the one that a Service has by itself goes with the Service. A plan of which a step fails goes on with what does not depend on it; such states are not among those above. What an earlier plan wrote behind its last gate
 // counts as arrived. A change of istiod's own configuration counts as not made.
-// The form of a step is what an apply would write: fields that others own and that the step's differences do not name are taken to stay.
+// An object is what the plan's dry-run said. Where a step was not tried, it is the form that is applied, and fields that others own and that the
+// step's differences do not name are taken to stay: [Report.After] has what the proof takes to be there in the end.
 package proof

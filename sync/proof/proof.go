@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mooring-dev/mooring/apply"
@@ -44,6 +45,8 @@ type Report struct {
 	Retired []Violation
 	// Known are those that lead to nothing before the plan already, or only because the commit wants it so.
 	Known []Violation
+	// After are the objects of the kinds that routes and clusters are made of, as the proof takes the plan to leave them.
+	After []*unstructured.Unstructured
 	// Unread are the kinds, each with the reason, that nobody could read: routes that depend on them are not proved.
 	Unread map[schema.GroupKind]string
 }
@@ -189,7 +192,7 @@ func Plan(ctx context.Context, plan *apply.Plan, live *world.Cluster, o Options)
 		live = &world.Cluster{}
 	}
 	c := newCourse(plan, live)
-	report = &Report{Writes: c.writes(), Stretches: len(c.stretches), Unread: c.unread}
+	report = &Report{Writes: c.writes(), Stretches: len(c.stretches), Unread: c.unread, After: c.after()}
 	l := newLook(c, o, report)
 	err = l.walk(ctx, choose(c, o))
 	l.judge()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +35,7 @@ type size struct{ meshes, changes, states int }
 
 func TestPlans(t *testing.T) {
 	seed := proof.Seed(t)
-	s := size{meshes: 2, changes: 8, states: 60}
+	s := size{meshes: 3, changes: 8, states: 100}
 	if proof.Full() {
 		s = size{meshes: 20, changes: 25, states: 300}
 	}
@@ -179,6 +180,30 @@ func (p *prover) change(n int, sum *figures) {
 		p.Errorf("%s\n%s\n%s", what, r, waves(plan))
 	}
 	p.run(plan, what)
+	if diff := cmp.Diff(specs(r.After), specs(p.live().Objects)); diff != "" {
+		p.Errorf("%s\nwhat the proof takes to be there after the plan is not what is (-proof +cluster):\n%s", what, diff)
+	}
+}
+
+// specs of the objects that routes are made of, by kind, namespace and name. What only the API server says of a Service is left out.
+func specs(all []*unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+	for _, u := range all {
+		group := u.GroupVersionKind().Group
+		switch {
+		case group == "" && u.GetKind() == "Service":
+			var ports []string
+			list, _, _ := unstructured.NestedSlice(u.Object, "spec", "ports")
+			for _, port := range list {
+				port, _ := port.(map[string]any)
+				ports = append(ports, fmt.Sprint(port["name"], port["port"]))
+			}
+			out["Service "+u.GetNamespace()+"/"+u.GetName()] = ports
+		case group == "networking.istio.io":
+			out[u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName()] = u.Object["spec"]
+		}
+	}
+	return out
 }
 
 // live is what lives in the namespaces of the mesh.
