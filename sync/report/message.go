@@ -79,24 +79,29 @@ func blocking(out Outcome) string {
 	return few(errs, "findings")
 }
 
+// unhealthy objects, those that say the same together.
 func unhealthy(all []apply.Health) string {
-	var names []string
+	var found []told
 	for _, h := range all {
-		names = append(names, fmt.Sprintf("%s (%s: %s)", h.ID, h.Status, strings.TrimSuffix(h.Message, ".")))
+		why := fmt.Sprintf("%s: %s", h.Status, strings.TrimSuffix(h.Message, "."))
+		found = append(found, told{whose: h.ID.String(), why: why, plain: why})
 	}
-	return few(names, "objects")
+	var sentences []string
+	rest := len(all)
+	groups := grouped(found)
+	for _, g := range groups[:min(shown, len(groups))] {
+		sentences = append(sentences, fmt.Sprintf("%s (%s)", g.names(), g.why))
+		rest -= len(g.whose)
+	}
+	return and(sentences, rest, "objects")
 }
 
-// first gives the faults of a joined error, the first three in full and the number of the rest.
+// first gives the faults of a joined error, those of one cause together, the first three causes in full and the number of the rest.
 func first(err error) string {
-	var all []string
-	for _, e := range flat(err) {
-		all = append(all, e.Error())
-	}
-	return few(all, "faults")
+	return few(faults(flat(err)), "faults")
 }
 
-// flat takes joined errors apart, also below one layer of wrapping that adds words of its own.
+// flat takes joined errors apart, also below wrapping that adds no words of its own.
 func flat(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -105,15 +110,25 @@ func flat(err error) []error {
 		}
 		return all
 	}
+	if _, ok := err.(*apply.ObjectError); ok {
+		return []error{err}
+	}
+	if inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error() {
+		return flat(inner)
+	}
 	return []error{err}
 }
 
 func few(all []string, what string) string {
-	const shown = 3
-	if len(all) <= shown {
-		return strings.Join(all, "; ")
+	return and(all[:min(shown, len(all))], len(all)-shown, what)
+}
+
+func and(all []string, more int, what string) string {
+	s := strings.Join(all, "; ")
+	if more > 0 {
+		s += fmt.Sprintf("; and %d more %s", more, what)
 	}
-	return fmt.Sprintf("%s; and %d more %s", strings.Join(all[:shown], "; "), len(all)-shown, what)
+	return s
 }
 
 // mend is the next step for a person that goes with the reason.
