@@ -31,6 +31,10 @@
 // ForceAnnotation asks for one and the server objects to nothing else. DriftAnnotation leaves alone what others change, until a commit changes the object, which
 // then is applied whole.
 //
+// What an autoscaler, Argo Rollouts or Flagger writes is left to it, and so is what Policy.Ignore names (leave.go, shared.go). An object that another tool
+// keeps is refused until a human says whom to adopt it from (adopt.go). One that moves between Moorings is handed over, never deleted and made
+// anew, in whichever order the two are looked after (handover.go says how, and what is promised).
+//
 // What cannot be tried yet, because its namespace or its definition is written by the same plan, is planned untried, and the step's reason says so.
 //
 // # The order

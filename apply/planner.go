@@ -74,7 +74,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	}
 	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
 	plan.Fights = p.saidFights()
-	plan.Notes = append(plan.Notes, ignoreNotes(all, policy.Ignore)...)
+	plan.Notes = append(append(plan.Notes, ignoreNotes(all, policy.Ignore)...), p.unseenNotes()...)
 	return plan, nil
 }
 

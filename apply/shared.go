@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -166,6 +167,8 @@ type sharers struct {
 	once sync.Once
 	all  []sharer
 	err  error
+	// unseen is true when they are served and may not be listed.
+	unseen bool
 }
 
 // shared gives the paths of an object that live controllers have a say in. m is nil for one that was not listed.
@@ -173,7 +176,7 @@ func (p *planner) shared(ctx context.Context, w wanted, m metav1.Object) ([]path
 	var leave []path
 	for _, gk := range sharedBy(w, m) {
 		found := p.sharers[gk]
-		found.once.Do(func() { found.all, found.err = p.listSharers(ctx, gk, w.id.Namespace) })
+		found.once.Do(func() { found.all, found.unseen, found.err = p.listSharers(ctx, gk, w.id.Namespace) })
 		if found.err != nil {
 			return nil, fmt.Errorf("find out which fields a %s has a say in: %w", gk.Kind, found.err)
 		}
@@ -186,23 +189,35 @@ func (p *planner) shared(ctx context.Context, w wanted, m metav1.Object) ([]path
 	return leave, nil
 }
 
-// listSharers of a kind, as far as it is served and may be listed. Who may not see them sees what they wrote: what another manager scaled.
-func (p *planner) listSharers(ctx context.Context, gk schema.GroupKind, namespace string) ([]sharer, error) {
+// unseenNotes tell of controllers that nobody may look at, whose fields are then Git's.
+func (p *planner) unseenNotes() []string {
+	var notes []string
+	for gk, found := range p.sharers {
+		found.once.Do(func() {}) // who was not asked has nothing to say
+		if found.unseen {
+			notes = append(notes, fmt.Sprintf("%s (%s) may not be listed, so fields that one of them has a say in are not left to it; deploy/rbac/others.yaml gives the right", gk.Kind, gk.Group))
+		}
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// listSharers of a kind, as far as it is served and may be listed.
+func (p *planner) listSharers(ctx context.Context, gk schema.GroupKind, namespace string) (all []sharer, unseen bool, err error) {
 	r, served, err := p.catalog.kind(gk)
 	if err != nil || !served {
-		return nil, err
+		return nil, false, err
 	}
 	list, err := p.objects.Resource(r.GVR()).List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		list, err = p.objects.Resource(r.GVR()).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	}
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			return nil, apierrors.IsForbidden(err), nil
+		}
+		return nil, false, err
 	}
-	var all []sharer
 	for i := range list.Items {
 		u := &list.Items[i]
 		if u.GetLabels()[PartOfLabel] == p.unit.ID && !p.wanted[render.IDOf(u)] {
@@ -210,7 +225,7 @@ func (p *planner) listSharers(ctx context.Context, gk schema.GroupKind, namespac
 		}
 		all = append(all, sharersOf(u)...)
 	}
-	return all, nil
+	return all, false, nil
 }
 
 func newSharers() map[schema.GroupKind]*sharers {

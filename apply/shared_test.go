@@ -9,6 +9,7 @@ import (
 	apilabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/test/kube"
 )
 
 var scaled = strings.Replace(deployment, "spec:\n  selector", "spec:\n  replicas: 2\n  selector", 1)
@@ -279,6 +280,31 @@ func TestIgnoredFieldsThatAreNone(t *testing.T) {
 		"spec.drift.ignore[1]: the target picks no object of the path",
 	}
 	if diff := cmp.Diff(want, f.plan(oneMap).Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// Who may not look at the autoscalers is told so.
+func TestUnseenAutoscalersAreToldOf(t *testing.T) {
+	cluster := kube.Start(t)
+	cfg := cluster.Config()
+	cfg.Impersonate.UserName = "restricted"
+	f := newFixtureAs(t, cluster, cfg)
+	f.kubectl("create", "role", "restricted", "--verb=get,list,create,patch,delete", "--resource=deployments.apps")
+	f.kubectl("create", "rolebinding", "restricted", "--role=restricted", "--user=restricted")
+	f.kubectl("create", "clusterrole", f.ns, "--verb=list", "--resource=deployments.apps")
+	f.kubectl("create", "clusterrolebinding", f.ns, "--clusterrole="+f.ns, "--user=restricted")
+	f.Cleanup(func() { f.cleanup("clusterrolebinding", "clusterrole") })
+	want := []string{"HorizontalPodAutoscaler (autoscaling) may not be listed, so fields that one of them has a say in are not left to it; deploy/rbac/others.yaml gives the right"}
+	var notes []string
+	f.eventually("the rights count", func() bool {
+		p, err := f.applier.Plan(t.Context(), f.unit, f.set(scaled), f.policy)
+		if p != nil {
+			notes = p.Notes
+		}
+		return err == nil
+	})
+	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
