@@ -110,7 +110,8 @@ func flat(err error) []error {
 		}
 		return all
 	}
-	if _, ok := err.(*apply.ObjectError); ok {
+	switch err.(type) {
+	case *apply.ObjectError, interface{ Mend() string }:
 		return []error{err}
 	}
 	if inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error() {
