@@ -2,11 +2,13 @@ package sync
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-dev/mooring/apply"
@@ -41,15 +43,18 @@ func (p *pass) claim(ctx context.Context, refused error) error {
 }
 
 func (b parent) claim(ctx context.Context, m *v1alpha1.Mooring, claims string) error {
-	before := &v1alpha1.Mooring{}
-	before.Namespace, before.Name = m.Namespace, m.Name
-	after := before.DeepCopy()
+	// Not the difference of two objects: from one annotation to none at all would be a patch that takes every annotation away.
+	var value any
 	if claims != "" {
-		after.Annotations = map[string]string{v1alpha1.ClaimsAnnotation: claims}
-	} else {
-		before.Annotations = map[string]string{v1alpha1.ClaimsAnnotation: "x"}
+		value = claims
 	}
-	if err := b.client.Patch(ctx, after, client.MergeFrom(before)); err != nil {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.ClaimsAnnotation: value}}})
+	if err != nil {
+		return err
+	}
+	book := &v1alpha1.Mooring{}
+	book.Namespace, book.Name = m.Namespace, m.Name
+	if err := b.client.Patch(ctx, book, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("record claims on Mooring %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package sync
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -49,10 +50,14 @@ func (n *neighbours) Heirs(ctx context.Context, unwanted []render.ID) (map[rende
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	mine := idsOf(n.pass.wanted) // what is not wanted by the plan may be wanted by the newest commit
 	heirs := make(map[render.ID]apply.Heir)
 	for _, other := range all {
 		known := n.wishesOf(ctx, other)
 		for _, id := range unwanted {
+			if mine[id] {
+				continue
+			}
 			// One that surely wants it goes before one that may.
 			if have, ok := heirs[id]; ok && have.Unsure == "" {
 				continue
@@ -77,6 +82,41 @@ func heirOf(m *v1alpha1.Mooring, known []wish, id render.ID) (apply.Heir, bool) 
 		}
 	}
 	return heir, false
+}
+
+// kept is what is kept in force of the target that was applied last. Where the newest commit is refused for nothing but objects that another Mooring still has, that
+// one may be waiting for what the newest commit gives away here. So that is not kept, and package apply offers it. Else two Moorings that give each
+// other an object would both be refused for ever.
+func (p *pass) kept(t *target) *target {
+	if p.wanted == nil || !foreignAlone(p.out.Err) {
+		return t
+	}
+	wanted := idsOf(p.wanted)
+	set := *t.set
+	set.Objects = slices.DeleteFunc(slices.Clone(set.Objects), func(o render.Object) bool { return !wanted[o.ID()] })
+	kept := *t
+	kept.set = &set
+	return &kept
+}
+
+// foreignAlone is true for a refusal for nothing but objects that other Moorings have.
+func foreignAlone(refused error) bool {
+	faults := apply.ObjectErrors(refused)
+	return len(faults) > 0 && !slices.ContainsFunc(faults, func(e *apply.ObjectError) bool {
+		_, foreign := errors.AsType[*apply.ForeignError](e.Err)
+		return !foreign
+	})
+}
+
+// idsOf a set, which may be nil.
+func idsOf(set *render.Set) map[render.ID]bool {
+	ids := make(map[render.ID]bool)
+	if set != nil {
+		for _, o := range set.Objects {
+			ids[o.ID()] = true
+		}
+	}
+	return ids
 }
 
 // Name of the Mooring with an ApplySet id.
@@ -126,8 +166,8 @@ func (n *neighbours) wishesOf(ctx context.Context, m *v1alpha1.Mooring) []wish {
 		switch {
 		case !passed:
 			own = wish{unsure: "it claims it, and was not looked at since the agent started", claimsOnly: true}
-		case own.ids == nil:
-			own = wish{unsure: "it claims it, and its newest commit does not render", claimsOnly: true}
+		case own.ids == nil || own.orUnsure(m).unsure != "":
+			own = wish{unsure: "it claims it, and its newest commit does not render, or is empty", claimsOnly: true}
 		}
 		return []wish{own}
 	}
@@ -214,10 +254,14 @@ func wishOf(t *target) wish {
 
 func (w wish) has(id render.ID) bool { return w.ids[id] }
 
-// orUnsure says of a commit that does not render that nobody knows what it wants, if the Mooring ever had anything: one that never worked holds nobody up.
+// orUnsure says of a commit that does not render, or that renders to nothing where there was something, that nobody knows what it wants. One that
+// never worked holds nobody up.
 func (w wish) orUnsure(m *v1alpha1.Mooring) wish {
-	if w.ids == nil && m.Status.LastAppliedRevision != "" {
+	switch {
+	case w.ids == nil && m.Status.LastAppliedRevision != "":
 		w.unsure = "its path does not render at this commit: " + w.fault
+	case w.ids != nil && len(w.ids) == 0 && m.Status.Inventory != nil && m.Status.Inventory.Objects > 0:
+		w.unsure = "its path is empty at this commit, and was not"
 	}
 	return w
 }

@@ -66,6 +66,7 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 	if err != nil {
 		return p.keep(ctx, err)
 	}
+	p.wanted = target.set
 	plan, err := p.plan(ctx, target)
 	if err := errors.Join(err, p.claim(ctx, err)); err != nil {
 		return p.keep(ctx, err)
@@ -229,7 +230,7 @@ func (p *pass) keep(ctx context.Context, refused error) Outcome {
 		return p.out
 	}
 	guarded := p.out.Plan // the plan that a guard refused is the one to report
-	plan, err := p.plan(ctx, t)
+	plan, err := p.plan(ctx, p.kept(t))
 	if err == nil && plan.Guard != nil {
 		err = fmt.Errorf("%w: %s", apply.ErrGuarded, plan.Guard.Message)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/apply/istiod"
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -48,7 +49,9 @@ type pass struct {
 	stage   report.Stage
 	from    []apply.Tool // that a preview takes objects over from
 	keeping bool         // what was applied last is kept in force, because the newest commit is refused
-	out     Outcome
+	// wanted by the newest commit; nil as long as it is not known, or unfit.
+	wanted *render.Set
+	out    Outcome
 	// removing is true for the pass that carries out the deletion policy: there is nothing newer than that.
 	removing bool
 }

@@ -71,6 +71,30 @@ func TestHandoverInEitherOrder(t *testing.T) {
 	}
 }
 
+// Two Moorings that give each other an object in one commit are both refused at first: each waits for the other. They come out of it.
+func TestExchange(t *testing.T) {
+	w := shared(t)
+	s := newSite(t, w.World, all(under("left", some("a=1 c=1")), under("right", some("b=1 d=1"))))
+	left, right := s.mooring("left", at("left")), s.mooring("right", at("right"))
+	left.inForce(s.head())
+	right.inForce(s.head())
+	before := s.uids()
+	s.commit(files{"left/a.yaml": "", "left/b.yaml": configMap("b", "2"), "right/b.yaml": "", "right/a.yaml": configMap("a", "2")})
+	ready(t, left.sync(), metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "belongs to Mooring "+s.ns+"/right")
+	s.sameUIDs(before)
+	right.inForceAfterSync(s.head()) // a was offered by the pass that was refused
+	// The claim goes, and nothing else of what is written on the Mooring.
+	left.inForceAfterSync(s.head())
+	annotations := left.inForce(s.head()).Annotations
+	if book := annotations["applyset.kubernetes.io/contains-group-kinds"]; annotations[v1alpha1.ClaimsAnnotation] != "" || book != "ConfigMap" {
+		t.Errorf("annotations of the Mooring: %v", annotations)
+	}
+	s.want("a=2 b=2 c=1 d=1")
+	s.sameUIDs(before)
+	s.ownedBy(left, "b", "c")
+	s.ownedBy(right, "a", "d")
+}
+
 // The commit breaks the path that may want the object: nobody can tell, and it stays until somebody can.
 func TestHandoverWaitsForABrokenPath(t *testing.T) {
 	w := shared(t)
@@ -84,6 +108,30 @@ func TestHandoverWaitsForABrokenPath(t *testing.T) {
 	left.inForceAfterSync(s.head())
 	s.sameUIDs(before)
 	s.commit(files{"right/d.yaml": configMap("d", "1")})
+	left.inForceAfterSync(s.head())
+	right.inForceAfterSync(s.head())
+	s.want("a=2 b=1 d=1")
+	s.sameUIDs(before)
+	s.ownedBy(right, "a", "d")
+}
+
+// An object is on its way when a commit empties the path of the one that is to have it: that is as likely a mistake as what the guard holds, and
+// nothing is deleted for it.
+func TestHandoverWaitsForAnEmptiedPath(t *testing.T) {
+	w := shared(t)
+	list := func(names string) string { return "resources: [" + names + "]\n" }
+	s := newSite(t, w.World, all(under("left", some("a=1 b=1")), under("right", some("d=1")), files{"right/kustomization.yaml": list("d.yaml")}))
+	left, right := s.mooring("left", at("left")), s.mooring("right", at("right"))
+	left.edit(func(m *mooring) { *m.Spec.Prune.MaxPercent = 100 })
+	left.inForce(s.head())
+	right.inForce(s.head())
+	before := s.uids()
+	s.commit(files{"left/a.yaml": "", "right/a.yaml": configMap("a", "2"), "right/kustomization.yaml": list("a.yaml, d.yaml")})
+	left.inForceAfterSync(s.head())
+	s.commit(files{"right/kustomization.yaml": list("")})
+	left.inForceAfterSync(s.head())
+	s.sameUIDs(before)
+	s.commit(files{"right/kustomization.yaml": list("a.yaml, d.yaml")})
 	left.inForceAfterSync(s.head())
 	right.inForceAfterSync(s.head())
 	s.want("a=2 b=1 d=1")

@@ -48,7 +48,10 @@ func (m *mooring) unit(at ...int) apply.Unit {
 // a user would be told.
 func (m *mooring) pass(ctx context.Context, a *apply.Applier) error {
 	newest := len(m.place.commits) - 1
-	refused := m.try(ctx, a, newest, newest, apply.Policy{Prune: true})
+	set, refused := m.set(newest)
+	if refused == nil {
+		refused = m.make(ctx, a, set, m.unit(newest), apply.Policy{Prune: true})
+	}
 	if refused == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -62,18 +65,47 @@ func (m *mooring) pass(ctx context.Context, a *apply.Applier) error {
 	if m.inForce < 0 || m.inForce == newest || errors.As(refused, &stopped) {
 		return refused
 	}
-	return errors.Join(refused, m.try(ctx, a, m.inForce, newest, apply.Policy{}))
+	return errors.Join(refused, m.keep(ctx, a, newest, refused))
+}
+
+// keep what was applied last in force. Where the newest commit is refused for nothing but what the other has, what it gives away is not kept, and offered.
+func (m *mooring) keep(ctx context.Context, a *apply.Applier, newest int, refused error) error {
+	set, err := m.set(m.inForce)
+	if err != nil {
+		return err
+	}
+	if wanted, err := m.set(newest); err == nil && foreignAlone(refused) {
+		set.Objects = slices.DeleteFunc(set.Objects, func(o render.Object) bool { return !has(wanted, o.ID()) })
+	}
+	return m.make(ctx, a, set, m.unit(m.inForce, newest), apply.Policy{})
+}
+
+func foreignAlone(refused error) bool {
+	faults := apply.ObjectErrors(refused)
+	return len(faults) > 0 && !slices.ContainsFunc(faults, func(e *apply.ObjectError) bool {
+		_, foreign := errors.AsType[*apply.ForeignError](e.Err)
+		return !foreign
+	})
+}
+
+func has(set *render.Set, id render.ID) bool {
+	return slices.ContainsFunc(set.Objects, func(o render.Object) bool { return o.ID() == id })
 }
 
 // stopped is a run that failed half-way: it is not made good by another commit.
 type stopped struct{ error }
 
-func (m *mooring) try(ctx context.Context, a *apply.Applier, commit, newest int, policy apply.Policy) error {
+func (m *mooring) set(commit int) (*render.Set, error) {
 	set, err := m.place.commits[commit].folders[m.index].set(m.place.ns)
 	if err != nil {
-		return fmt.Errorf("commit %d of %s: %w", commit, names[m.index], err)
+		return nil, fmt.Errorf("commit %d of %s: %w", commit, names[m.index], err)
 	}
-	plan, err := a.Plan(ctx, m.unit(commit, newest), set, policy)
+	return set, nil
+}
+
+// make a set so.
+func (m *mooring) make(ctx context.Context, a *apply.Applier, set *render.Set, u apply.Unit, policy apply.Policy) error {
+	plan, err := a.Plan(ctx, u, set, policy)
 	if err != nil {
 		return err
 	}
@@ -96,8 +128,10 @@ type neighbours struct {
 func (n neighbours) Heirs(_ context.Context, unwanted []render.ID) (map[render.ID]apply.Heir, error) {
 	other := n.place.moorings[1-n.index]
 	heirs := make(map[render.ID]apply.Heir)
+	mine, _ := n.set(len(n.place.commits) - 1) // nil when it does not render
+	unwanted = slices.DeleteFunc(slices.Clone(unwanted), func(id render.ID) bool { return mine != nil && has(mine, id) })
 	for _, commit := range slices.Compact(slices.Clone(n.at)) {
-		set, err := n.place.commits[commit].folders[other.index].set(n.place.ns)
+		set, err := other.set(commit)
 		if err == nil && len(set.Objects) == 0 && other.hadObjects() {
 			err = errors.New("its folder is empty, and was not")
 		}
@@ -107,7 +141,7 @@ func (n neighbours) Heirs(_ context.Context, unwanted []render.ID) (map[render.I
 			case err != nil && heirs[id].ID == "":
 				heir.Unsure = err.Error()
 				heirs[id] = heir
-			case err == nil && slices.ContainsFunc(set.Objects, func(o render.Object) bool { return o.ID() == id }):
+			case err == nil && has(set, id):
 				heirs[id] = heir
 			}
 		}

@@ -88,8 +88,6 @@ func (s sequence) String() string {
 func draw(r *rand.Rand) sequence {
 	var s sequence
 	pool := pool(r.IntN(8) == 0)
-	// Objects go from one Mooring to the other, and are claimed by that one, but never back: two that each wait for the other are refused both.
-	heir := r.IntN(2)
 	for _, object := range pool {
 		if r.IntN(3) > 0 {
 			s = append(s, op{verb: add, unit: r.IntN(2), object: object, n: r.IntN(3)})
@@ -100,13 +98,13 @@ func draw(r *rand.Rand) sequence {
 		o := op{unit: r.IntN(2), object: pool[r.IntN(len(pool))], n: r.IntN(3)}
 		switch n := r.IntN(100); {
 		case n < 9:
-			o.verb, o.unit = add, heir
+			o.verb = add
 		case n < 17:
 			o.verb = drop
 		case n < 22:
 			o.verb = rename
 		case n < 38:
-			o.verb, o.unit = move, 1-heir
+			o.verb = move
 		case n < 43:
 			o.verb = remake
 		case n < 46:
