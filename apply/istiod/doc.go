@@ -26,8 +26,8 @@
 //  1. It shows each written object at the version that was written, or a newer one, and no longer shows what was deleted. Not waited for is what it is
 //     right not to show: another revision's, or in a namespace that its discoverySelectors leave out. A Service is waited for one second at most.
 //  2. From then on, at rest: every proxy has acknowledged all that it was sent, and for 300 ms and twice the time that it takes to compute a push nothing has
-//     moved: no nonce, no event, no push, nothing taken out of the queue; and the events that came in have been followed by a push. Without
-//     metrics it is a second in which no nonce moved.
+//     moved: no nonce, no event, no push, nothing taken out of the queue; and the events that came in have been followed by a push. Where no push has been
+//     seen since (a change of labels makes none), or there are no metrics, it is a second instead of the 300 ms.
 //  3. Or, where there is no rest: two pushes have been computed since (one may have been under way, so the second has begun later), or eleven seconds are over;
 //     since then twice as many proxies have been taken out of the queue as there are, so that whoever waited in it has had
 //     his turn; and what each proxy had been sent by then it has acknowledged, or something of the same push or a later one.
@@ -42,7 +42,7 @@
 // # What cannot be known
 //
 // A proxy that is not connected to anybody has the configuration of then and will be given everything at once when it comes back. An istiod whose store is ahead of
-// its own events by more than the 300 ms would be taken to be at rest. An acknowledgement says that a proxy accepted a configuration, not that it has warmed it.
+// its own events by more than the second would be taken to be at rest. An acknowledgement says that a proxy accepted a configuration, not that it has warmed it.
 //
 // # The ways to ask
 //

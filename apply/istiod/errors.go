@@ -58,7 +58,7 @@ func (e *LateError) Error() string {
 	if e.Unready != "" {
 		parts = append(parts, e.Unready)
 	}
-	return "wait for the proxies: " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
 }
 
 func others(n int, of string) string {

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	//lint:ignore SA1019 k8s.io/streaming, which takes its place, is no direct requirement of this module, and has the same code
 	"k8s.io/apimachinery/pkg/util/httpstream"
+	//lint:ignore SA1019 k8s.io/streaming, which takes its place, is no direct requirement of this module, and has the same code
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 	"k8s.io/client-go/kubernetes"
 

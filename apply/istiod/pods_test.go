@@ -58,7 +58,7 @@ func TestPods(t *testing.T) {
 		k.pod("istiod-new", nil, nil, false)
 		defer k.remove("istiod-new")
 		err := w.as("", istiod.Policy{Timeout: time.Second}).Propagated(t.Context(), nil)
-		if want := "wait for the proxies: no istiod is ready: istio-system/istiod-new"; err == nil || err.Error() != want {
+		if want := "no istiod is ready: istio-system/istiod-new"; err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	})

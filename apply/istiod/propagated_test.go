@@ -103,7 +103,7 @@ func neverAnswers(w *world, p *pilot.Istiod) {
 		if !is || len(late.Late) != 2 {
 			w.t.Fatalf("the error is %v", err)
 		}
-		want := fmt.Sprintf("wait for the proxies: proxy also-hung.%s (sidecar) has not acknowledged CDS (and 1 other proxies)", w.namespace)
+		want := fmt.Sprintf("proxy also-hung.%s (sidecar) has not acknowledged CDS (and 1 other proxies)", w.namespace)
 		if err.Error() != want || text != "" && err.Error() != text {
 			w.t.Errorf("the error is\n%v, want\n%s", err, want)
 		}

@@ -9,7 +9,8 @@ import (
 const (
 	// stillFor is how long nothing must have moved, beside the time that istiod needs to compute a push.
 	stillFor = 300 * time.Millisecond
-	// stillBlind is the same where istiod does not say how much it has to do.
+	// stillBlind is the same where there was no push to be seen that may have been for the change: none since it was read, or no metrics. Either
+	// there will be none, or it was earlier, or istiod is slow.
 	stillBlind = time.Second
 	// stillMost bounds both.
 	stillMost = 5 * time.Second
@@ -70,12 +71,13 @@ func (s *settling) rests(now sample) bool {
 	if len(lateOf(now.proxies)) > 0 || s.grew && now.counters.contexts <= s.before {
 		return false
 	}
-	return now.began.Sub(s.still) >= now.counters.stillFor()
+	return now.began.Sub(s.still) >= now.counters.stillFor(s.first)
 }
 
-func (c counters) stillFor() time.Duration {
-	if !c.known {
-		return stillBlind
+// stillFor is how long nothing must have moved, for one whose counters were these when it had read the change.
+func (c counters) stillFor(first counters) time.Duration {
+	if !c.known || !first.known || c.contexts == first.contexts {
+		return min(stillBlind+2*c.computing, stillMost)
 	}
 	return min(stillFor+2*c.computing, stillMost)
 }
