@@ -49,7 +49,7 @@ func (a *arranger) narrow(s Step, lost things) []Step {
 	held, by := a.held(s.ID, lost)
 	first, last := s, s
 	first.want, _ = keeping(s.want, s.live, lost)
-	first.applied, first.hash, first.approach = both, "", true
+	first.applied, first.hash = both, ""
 	first.Diff = append(diffObjects(s.ID, s.live, both), s.taken...)
 	first.Reason = join(s.Reason, "keeps "+nameThings(lost)+" until no route leads there")
 
@@ -75,10 +75,9 @@ func (a *arranger) narrow(s Step, lost things) []Step {
 		return append(steps, last)
 	}
 	if len(steps) == 0 {
-		first.Action, first.approach = Unchanged, false
+		first.Action = Unchanged
 		return []Step{first}
 	}
-	steps[0].approach = false
 	return steps
 }
 

@@ -149,15 +149,14 @@ type Step struct {
 	health       *Health
 
 	// What the order is made of.
-	live     *unstructured.Unstructured // as it was, where the plan read it
-	applied  *unstructured.Unstructured // as the dry-run says it will be
-	stage    stage
-	level    int         // inside the stage, the lowest first
-	needs    []render.ID // what must have been done before, or this is not reached
-	settle   bool        // all that was written before must have reached the proxies
-	again    bool        // the second step of an object
-	approach bool        // the first of two steps of an object
-	taken    []FieldDiff // those of Diff that come of a take-over
+	live    *unstructured.Unstructured // as it was, where the plan read it
+	applied *unstructured.Unstructured // as the dry-run says it will be
+	stage   stage
+	level   int         // inside the stage, the lowest first
+	needs   []render.ID // what must have been done before, or this is not reached
+	settle  bool        // all that was written before must have reached the proxies
+	again   bool        // the second step of an object
+	taken   []FieldDiff // those of Diff that come of a take-over
 }
 
 // Form is a copy of what the step applies; nil for a step that applies nothing. An object may have two steps in a plan: on the way to its

@@ -125,7 +125,7 @@ func mutualTLS(s Step, modes map[string]string) []Step {
 	switch {
 	case between != nil:
 		first, last := s, s
-		first.want, first.hash, first.approach, first.stage = between, "", true, stageLoosened
+		first.want, first.hash, first.stage = between, "", stageLoosened
 		first.Reason = join(s.Reason, "PERMISSIVE until all have heard of it")
 		if s.applied != nil {
 			first.applied = permissive(s.applied, s.live, inherited)
