@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -51,6 +52,7 @@ func New(cfg *rest.Config, opts Options) (*Applier, error) {
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandler = rest.NoWarnings{}
 	}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return candid{next} })
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", cfg.Host, err)

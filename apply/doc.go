@@ -35,7 +35,9 @@
 // keeps is refused until a human says whom to adopt it from (adopt.go). One that moves between Moorings is handed over, never deleted and made
 // anew, in whichever order the two are looked after (handover.go says how, and what is promised).
 //
-// What cannot be tried yet, because its namespace or its definition is written by the same plan, is planned untried, and the step's reason says so.
+// What cannot be tried yet, because its namespace or its definition is written by the same plan, is planned untried, and the step's reason says so. So is what
+// an admission webhook would have to judge that does not answer: that is the cluster's fault and not the commit's (WebhookError), the rest goes on, and the plan may be
+// the one that mends it.
 //
 // # The order
 //

@@ -19,6 +19,9 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	if w.form.GetAnnotations()[ReconcileAnnotation] == "disabled" {
 		return step.skip(ReconcileAnnotation + ": disabled in Git"), nil
 	}
+	if isRootCertificate(w.id) {
+		return step.skip(rootCertificate + "; take it out of Git"), nil
+	}
 	m, ours := p.live.objects[w.id]
 	if !ours {
 		if reason := p.waitsFor(w); reason != "" {
@@ -300,6 +303,9 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 	}
 	step.want = adjust(w, m, full)
 	dry, err := p.apply(ctx, w.resource, step.want, true)
+	if hook, ok := asWebhookError(err); ok && len(holders) > 0 {
+		return step, hook // what the other tool has of it is taken over only when the outcome is seen
+	}
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
@@ -313,7 +319,7 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject, err error) (Step, error) {
 	there := m.Object != nil
 	if hook, ok := asWebhookError(err); ok {
-		return step.untriedFor(hook, m), nil
+		return p.unanswered(ctx, step, m, hook)
 	}
 	if there && w.id.GroupKind() == kindDefinition {
 		if full, unread := p.get(ctx, w.resource, "", w.id.Name); unread == nil {

@@ -42,6 +42,15 @@ func isWebhook(id render.ID) bool {
 	return id.GroupKind() == kindMutating || id.GroupKind() == kindValidating
 }
 
+// rootCertificate says why such a ConfigMap is nobody's but the cluster's.
+const rootCertificate = "is made by the cluster itself in every namespace, and no pod starts without it"
+
+// isRootCertificate is true for the ConfigMaps that istiod (istio-ca-root-cert) and Kubernetes (kube-root-ca.crt) make in every namespace. A copy may have come into
+// Git with an export; to fight over it, or to delete it when Git drops it, would keep new pods of the whole namespace from starting.
+func isRootCertificate(id render.ID) bool {
+	return id.GroupKind() == kindConfigMap && (id.Name == "istio-ca-root-cert" || id.Name == "kube-root-ca.crt")
+}
+
 // formOf gives what is sent to the API server for a wanted object: a copy with our label, without what only a server may
 // write, and with what a server would not take back as it was written.
 func formOf(u Unit, o *unstructured.Unstructured, r resource) (*unstructured.Unstructured, error) {

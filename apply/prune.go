@@ -41,6 +41,10 @@ func unwanted(id render.ID, m liveObject) Step {
 	case m.GetDeletionTimestamp() != nil:
 		step.health = terminating(id)
 		return step.skip("is being deleted already")
+	case isRootCertificate(id):
+		step.Action, step.release = Update, true
+		step.Reason = rootCertificate + "; it stays, and is let go"
+		return step
 	case owner != nil:
 		return step.skip("belongs to " + owner.Kind + "/" + owner.Name + ", which deletes it")
 	case m.GetAnnotations()[PruneAnnotation] == "disabled":

@@ -1,15 +1,20 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // WebhookError says that the API server had to ask an admission webhook about an object, and got no answer. The commit has no part in it: the
@@ -81,20 +86,70 @@ func plainCause(said string) string {
 	return said
 }
 
-// untriedFor makes an untried step out of one whose dry-run a webhook did not answer. It is tried when its turn comes: the plan may bring the webhook's
-// server back before.
-func (s Step) untriedFor(e *WebhookError, live liveObject) Step {
-	s.Action, s.Reason = Create, "not tried: webhook "+e.Webhook+" did not answer"
-	if live.Object == nil {
-		return s
+// unanswered decides about an object whose dry-run a webhook did not answer. It is tried when its turn comes, because the plan may bring the webhook's server back
+// before. What is just as we applied it needs no write, and so no webhook: an agent that starts while istiod is away finds its objects as they should be. Of the
+// others the order must know what they lose.
+func (p *planner) unanswered(ctx context.Context, step Step, m liveObject, e *WebhookError) (Step, error) {
+	step.Action, step.Reason = Create, "not tried: webhook "+e.Webhook+" did not answer"
+	if m.Object == nil {
+		return step, nil
 	}
-	s.Action = Update
-	if live.GetLabels()[PartOfLabel] == "" {
-		// As long as nobody has it, it may become somebody else's before the run.
-		s.precondition = live.GetResourceVersion()
-		s.Reason += "; adopts"
+	full, err := p.get(ctx, step.resource, step.ID.Namespace, step.ID.Name)
+	if err != nil {
+		return step, err
 	}
-	return s
+	ours := full.GetLabels()[PartOfLabel] == p.unit.ID
+	if ours && asApplied(full, step.want) && len(extras(full, full, nil, step.leave)) == 0 {
+		step.Action, step.Reason = Unchanged, ""
+		p.remember(&step, full, m.GetResourceVersion())
+		return step, nil
+	}
+	step.Action, step.uid, step.counted = Update, full.GetUID(), step.counted && ours
+	if !ours {
+		// As long as it is not ours, it may become somebody else's before the run.
+		step.precondition = full.GetResourceVersion()
+		step.Reason += "; " + cmp.Or(p.inherited(ctx, full), "adopts")
+	}
+	// Without the fields of others, which stay: what seems lost and is not is kept for a moment, and does no harm.
+	step.live, step.applied = full, step.want
+	return step, nil
+}
+
+// asApplied is true for an object that has all of the form, and of which we own nothing else. It is more careful than an apply would be.
+func asApplied(full, form *unstructured.Unstructured) bool {
+	entry := appliedEntry(full)
+	if entry == nil || !within(form.Object, full.Object) {
+		return false
+	}
+	dropped := false
+	fieldsOf(*entry).Leaves().Iterate(func(path fieldpath.Path) {
+		_, _, there := pointerOf(form.Object, path)
+		dropped = dropped || !there
+	})
+	return !dropped
+}
+
+// within is true when everything in part is in whole, and lists are equally long.
+func within(part, whole any) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		w, ok := whole.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, mine := range p {
+			other, there := w[name]
+			if !there || !within(mine, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		w, ok := whole.([]any)
+		return ok && slices.EqualFunc(p, w, within)
+	default:
+		return value.Equals(value.NewValueInterface(part), value.NewValueInterface(whole))
+	}
 }
 
 // awaitValidators waits until the webhooks answer about what is still to be written of Istio's kinds. Each revision has a webhook of its own, which judges the objects

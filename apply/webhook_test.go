@@ -35,6 +35,15 @@ func TestIstiodDown(t *testing.T) {
 	i, all := installed(t)
 	i.stop()
 	i.settled(all)
+	// An agent that starts now remembers nothing, and finds all as it should be; what somebody changed it sees.
+	i.applier.Forget(i.unit.ID)
+	i.settled(all)
+	dropped := strings.Replace(all, "  - route:\n    - {destination: {host: reviews, subset: v1}, weight: 90}\n    - {destination: {host: reviews, subset: v2}, weight: 10}\n",
+		"  - route: [{destination: {host: reviews}}]\n", 1)
+	for _, other := range []string{dropped, strings.Replace(all, "  http:\n", "  exportTo: [\"*\"]\n  http:\n", 1)} {
+		i.applier.Forget(i.unit.ID)
+		i.want(i.plan(other), "update VirtualService/reviews")
+	}
 	changed := strings.NewReplacer("weight: 90", "weight: 80", "k: one", "k: changed").Replace(all) +
 		"---\napiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: more, namespace: $NS}\nspec: {hosts: [more.example.com], ports: [{number: 80, name: http, protocol: HTTP}]}\n"
 	p := i.plan(changed)

@@ -31,12 +31,17 @@ func (r *runner) do(ctx context.Context, s *StepResult) error {
 		return r.letGo(ctx, s.Step)
 	case s.heir != "":
 		return r.offer(ctx, s.Step)
-	case s.Action == Replace:
+	}
+	if err := r.injects(ctx, s.Step); err != nil {
+		return err
+	}
+	switch s.Action {
+	case Replace:
 		if err := r.removeAndWait(ctx, s.Step); err != nil {
 			return err
 		}
 		return r.create(ctx, s)
-	case s.Action == Create:
+	case Create:
 		return r.create(ctx, s)
 	default:
 		return r.update(ctx, s)
