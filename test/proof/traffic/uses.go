@@ -16,6 +16,8 @@ import (
 // Use is a place in a proxy's configuration that leads to a cluster.
 type Use struct {
 	Cluster string
+	// Place is the virtual host or the listener that the route is in.
+	Place string
 	// Where is the route: "RDS 8080, orders.apps.svc.cluster.local:8080, default".
 	Where string
 	// Rule is the VirtualService that made it; empty for a default route.
@@ -42,18 +44,18 @@ type found struct {
 	uses []Use
 	// served are the domains of virtual hosts; true for those with a VirtualService.
 	served map[string]bool
+	places []string
 }
 
 // Uses are all places in a state that lead to a cluster.
 func Uses(s *istiod.State) []Use {
-	uses, _ := (&reader{}).read(s)
-	return uses
+	return (&reader{}).read(s).uses
 }
 
-// read gives the uses, and the domains that are served, with the name of their route configuration.
-func (r *reader) read(s *istiod.State) (uses []Use, served map[string]bool) {
+// read gives all of a state; domains come with the name of their route configuration.
+func (r *reader) read(s *istiod.State) *found {
 	routes, listeners := map[*route.RouteConfiguration]*found{}, map[*listener.Listener]*found{}
-	served = map[string]bool{}
+	all := &found{served: map[string]bool{}}
 	for name, config := range s.Routes {
 		f := r.routes[config]
 		if f == nil {
@@ -61,9 +63,9 @@ func (r *reader) read(s *istiod.State) (uses []Use, served map[string]bool) {
 			f.config("RDS "+name, config)
 		}
 		routes[config] = f
-		uses = append(uses, f.uses...)
+		all.uses, all.places = append(all.uses, f.uses...), append(all.places, f.places...)
 		for domain, ruled := range f.served {
-			served[name+" "+domain] = ruled
+			all.served[name+" "+domain] = ruled
 		}
 	}
 	for name, l := range s.Listeners {
@@ -73,24 +75,25 @@ func (r *reader) read(s *istiod.State) (uses []Use, served map[string]bool) {
 			f.listener("LDS "+name, l)
 		}
 		listeners[l] = f
-		uses = append(uses, f.uses...)
+		all.uses, all.places = append(all.uses, f.uses...), append(all.places, f.places...)
 	}
 	r.routes, r.listeners = routes, listeners
-	return uses, served
+	return all
 }
 
 // config reads a route configuration.
 func (f *found) config(where string, c *route.RouteConfiguration) {
-	f.mirrors(where, "", c.GetRequestMirrorPolicies())
+	f.mirrors(where, where, "", c.GetRequestMirrorPolicies())
 	for _, host := range c.GetVirtualHosts() {
 		in := where + ", " + host.GetName()
-		f.mirrors(in, "", host.GetRequestMirrorPolicies())
+		f.places = append(f.places, in)
+		f.mirrors(in, in, "", host.GetRequestMirrorPolicies())
 		ruled := false
 		for i, r := range host.GetRoutes() {
 			rule := ruleOf(r.GetMetadata())
 			ruled = ruled || rule != ""
 			at := fmt.Sprintf("%s, route %d %s", in, i, r.GetName())
-			f.action(at, rule, r.GetRoute())
+			f.action(in, at, rule, r.GetRoute())
 		}
 		for _, domain := range host.GetDomains() {
 			f.served[domain] = ruled
@@ -98,20 +101,20 @@ func (f *found) config(where string, c *route.RouteConfiguration) {
 	}
 }
 
-func (f *found) action(where, rule string, a *route.RouteAction) {
+func (f *found) action(place, where, rule string, a *route.RouteAction) {
 	if name := a.GetCluster(); name != "" {
-		f.uses = append(f.uses, Use{name, where, rule})
+		f.uses = append(f.uses, Use{name, place, where, rule})
 	}
 	for _, w := range a.GetWeightedClusters().GetClusters() {
-		f.uses = append(f.uses, Use{w.GetName(), where, rule})
+		f.uses = append(f.uses, Use{w.GetName(), place, where, rule})
 	}
-	f.mirrors(where, rule, a.GetRequestMirrorPolicies())
+	f.mirrors(place, where, rule, a.GetRequestMirrorPolicies())
 }
 
-func (f *found) mirrors(where, rule string, all []*route.RouteAction_RequestMirrorPolicy) {
+func (f *found) mirrors(place, where, rule string, all []*route.RouteAction_RequestMirrorPolicy) {
 	for _, m := range all {
 		if name := m.GetCluster(); name != "" {
-			f.uses = append(f.uses, Use{name, where + ", mirror", rule})
+			f.uses = append(f.uses, Use{name, place, where + ", mirror", rule})
 		}
 	}
 }
@@ -122,6 +125,7 @@ func (f *found) listener(where string, l *listener.Listener) {
 	if last := l.GetDefaultFilterChain(); last != nil {
 		chains = append(chains[:len(chains):len(chains)], last)
 	}
+	f.places = append(f.places, where)
 	for i, chain := range chains {
 		at, rule := fmt.Sprintf("%s, chain %d %s", where, i, chain.GetName()), ruleOf(chain.GetMetadata())
 		for _, filter := range chain.GetFilters() {
@@ -129,7 +133,7 @@ func (f *found) listener(where string, l *listener.Listener) {
 			proxy, http := &tcp.TcpProxy{}, &hcm.HttpConnectionManager{}
 			switch {
 			case config.MessageIs(proxy) && config.UnmarshalTo(proxy) == nil:
-				f.tcp(at, rule, proxy)
+				f.tcp(where, at, rule, proxy)
 			case config.MessageIs(http) && config.UnmarshalTo(http) == nil && http.GetRouteConfig() != nil:
 				f.config(at, http.GetRouteConfig())
 			}
@@ -137,12 +141,12 @@ func (f *found) listener(where string, l *listener.Listener) {
 	}
 }
 
-func (f *found) tcp(where, rule string, proxy *tcp.TcpProxy) {
+func (f *found) tcp(place, where, rule string, proxy *tcp.TcpProxy) {
 	if name := proxy.GetCluster(); name != "" {
-		f.uses = append(f.uses, Use{name, where, rule})
+		f.uses = append(f.uses, Use{name, place, where, rule})
 	}
 	for _, w := range proxy.GetWeightedClusters().GetClusters() {
-		f.uses = append(f.uses, Use{w.GetName(), where, rule})
+		f.uses = append(f.uses, Use{w.GetName(), place, where, rule})
 	}
 }
 

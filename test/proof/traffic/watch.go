@@ -19,13 +19,14 @@ type Kind string
 const (
 	Dangling Kind = "dangling"
 	Retired  Kind = "retired"
+	Hidden   Kind = "hidden"
 	Cold     Kind = "cold"
 	Unserved Kind = "unserved"
 	Bare     Kind = "bare"
 )
 
 // Kinds are all, the gravest first.
-func Kinds() []Kind { return []Kind{Dangling, Unserved, Bare, Cold, Retired} }
+func Kinds() []Kind { return []Kind{Dangling, Unserved, Bare, Cold, Retired, Hidden} }
 
 // Fault is what was wrong for a proxy for the length of some responses.
 type Fault struct {
@@ -66,6 +67,7 @@ type moment struct {
 	// missing and cold are uses of clusters that are not there, or have no endpoints yet.
 	missing, cold map[Use]bool
 	served        map[string]bool
+	places        map[string]bool
 	clusters      map[string]bool
 }
 
@@ -76,12 +78,15 @@ func NewWatch(p istiod.Proxy) *Watch { return &Watch{proxy: p} }
 func (w *Watch) Seen(r istiod.Response, s *istiod.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	uses, served := w.reader.read(s)
-	m := moment{after: r, missing: map[Use]bool{}, cold: map[Use]bool{}, served: served, clusters: map[string]bool{}}
+	all := w.reader.read(s)
+	m := moment{after: r, missing: map[Use]bool{}, cold: map[Use]bool{}, served: all.served, places: map[string]bool{}, clusters: map[string]bool{}}
+	for _, place := range all.places {
+		m.places[place] = true
+	}
 	for name := range s.Clusters {
 		m.clusters[name] = true
 	}
-	for _, u := range uses {
+	for _, u := range all.uses {
 		if !m.clusters[u.Cluster] {
 			m.missing[u] = true
 		} else if u.Rule != "" && !s.Warm(u.Cluster) {
@@ -107,8 +112,8 @@ type Commit struct {
 	Responses []string
 }
 
-// End ends a commit, when all is at rest.
-func (w *Watch) End() Commit {
+// End ends a commit, when all is at rest. stays says of a VirtualService, as namespace/name, that the commit neither makes nor deletes it.
+func (w *Watch) End(stays func(rule string) bool) Commit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := Commit{Proxy: w.proxy.String()}
@@ -120,7 +125,7 @@ func (w *Watch) End() Commit {
 			lasts = w.passed[i+1].after.At.Sub(m.after.At)
 		}
 		line := m.after.String()
-		for what, kind := range m.faults(first, final) {
+		for what, kind := range m.faults(first, final, stays) {
 			f := faults[what]
 			if f == nil {
 				f = &Fault{Kind: kind, Proxy: c.Proxy, What: what, First: m.after}
@@ -141,16 +146,23 @@ func (w *Watch) End() Commit {
 }
 
 // faults of a moment of a commit, which began with first and ended with final.
-func (m moment) faults(first, final moment) map[string]Kind {
+func (m moment) faults(first, final moment, stays func(string) bool) map[string]Kind {
 	out := map[string]Kind{}
 	for u := range m.missing {
-		out[u.String()] = Dangling
-		if u.Rule == "" && !final.clusters[u.Cluster] && !final.missing[u] {
+		taken := !final.clusters[u.Cluster] && !final.missing[u]
+		switch {
+		case u.Rule == "" && taken:
 			out[u.String()] = Retired
+		case u.Rule != "" && taken && !final.places[u.Place] && stays(u.Rule):
+			out[u.String()] = Hidden
+		default:
+			out[u.String()] = Dangling
 		}
 	}
 	for u := range m.cold {
-		out[u.String()] = Cold
+		if first.places[u.Place] {
+			out[u.String()] = Cold
+		}
 	}
 	for domain, ruled := range first.served {
 		after, ok := final.served[domain]

@@ -22,8 +22,10 @@ import (
 )
 
 // ruled is the metadata that istiod gives to what a VirtualService made.
-func ruled() *core.Metadata {
-	fields, err := structpb.NewStruct(map[string]any{"config": "/apis/networking.istio.io/v1/namespaces/apps/virtual-service/orders"})
+func ruled() *core.Metadata { return by("orders") }
+
+func by(name string) *core.Metadata {
+	fields, err := structpb.NewStruct(map[string]any{"config": "/apis/networking.istio.io/v1/namespaces/apps/virtual-service/" + name})
 	if err != nil {
 		panic(err)
 	}
@@ -88,6 +90,18 @@ func TestWatch(t *testing.T) {
 		{"host that stays without its cluster", []*istiod.State{
 			state(to("a", nil), []string{"a"}, nil), state(to("a", nil), nil, nil),
 		}, []traffic.Kind{traffic.Dangling}, true},
+		{"host that a Sidecar hides", []*istiod.State{
+			state(to("a", by("stays")), []string{"a"}, nil), state(to("a", by("stays")), nil, nil), state(nobody, nil, nil),
+		}, []traffic.Kind{traffic.Hidden}, false},
+		{"host that goes with its rule, which should go first", []*istiod.State{
+			state(to("a", ruled()), []string{"a"}, nil), state(to("a", ruled()), nil, nil), state(nobody, nil, nil),
+		}, []traffic.Kind{traffic.Dangling}, false},
+		{"host that stays, led elsewhere too late", []*istiod.State{
+			state(to("a", by("stays")), []string{"a", "b"}, nil), state(to("a", by("stays")), []string{"b"}, nil), state(to("b", by("stays")), []string{"b"}, nil),
+		}, []traffic.Kind{traffic.Dangling}, false},
+		{"cold where nobody has been yet", []*istiod.State{
+			state(nobody, nil, nil), state(to("b", ruled()), nil, []string{"b"}), state(to("b", ruled()), []string{"b"}, nil),
+		}, nil, false},
 		{"cold", []*istiod.State{
 			state(to("a", ruled()), []string{"a"}, nil), state(to("b", ruled()), []string{"a"}, []string{"b"}), state(to("b", ruled()), []string{"a", "b"}, nil),
 		}, []traffic.Kind{traffic.Cold}, false},
@@ -107,7 +121,7 @@ func TestWatch(t *testing.T) {
 				}
 			}
 			var got []traffic.Kind
-			for _, f := range w.End().Faults {
+			for _, f := range w.End(func(rule string) bool { return rule == "apps/stays" }).Faults {
 				got = append(got, f.Kind)
 				if f.Lasting != tt.lasts || f.First.N != 2 || f.Responses != 1 {
 					t.Errorf("want one response with it, the second: %+v", f)
