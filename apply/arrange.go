@@ -57,6 +57,7 @@ func (p *planner) arrange(ctx context.Context, steps []Step) ([]Step, []string, 
 	for _, s := range steps {
 		all = append(all, a.offer(s)...)
 	}
+	a.orderMoved(all)
 	a.orderRoutes(all)
 	all, err := a.orderPolicies(ctx, all)
 	return all, a.notes, err

@@ -53,6 +53,7 @@
 //   - A VirtualService that takes a host over from another is there before that one drops it; what a root hands on to is there before the root does.
 //   - Policies that let more through come first, those that let less through last: who is believed, who may come in, who may not. Mutual TLS is PERMISSIVE between
 //     DISABLE and STRICT.
+//   - A host that moves to the ServiceEntry of another namespace has its rule there before the entry, and here until the old entry is gone (moved.go).
 //   - Sidecars come late: a proxy knows what its routes lead to, whether its Sidecar names that or not, but only for as long as it has the route.
 //
 // Where two wait for each other one goes first, and Plan.Notes says so. All other kinds come in waves: definitions, what workloads read, Istio's
