@@ -107,7 +107,7 @@ func TestAnotherToolsObjectIsRefused(t *testing.T) {
 				}
 			}
 			f.policy.Adopt = []apply.Tool{"another"}
-			f.refuse(oneMap)
+			_ = f.refuse(oneMap)
 			if got := f.configMap("a").GetResourceVersion(); got != version {
 				t.Error("the object was written to")
 			}
@@ -217,7 +217,7 @@ func TestSignsInGitAreGits(t *testing.T) {
 	f.want(p, "create ConfigMap/rest", "delete ConfigMap/a")
 
 	tools()["Helm"].make(f)
-	f.refuse(exported)
+	_ = f.refuse(exported)
 	f.policy.Adopt = []apply.Tool{apply.ToolHelm}
 	f.sync(exported)
 	f.policy.Adopt = nil

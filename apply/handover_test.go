@@ -86,7 +86,7 @@ func TestHandover(t *testing.T) {
 			before := p.old.configMap("a")
 			moved := strings.Replace(oneMap, "k: one", "l: two", 1)
 			if first == "new" {
-				p.new.refuse(moved)
+				_ = p.new.refuse(moved)
 			}
 			p.old.unit.Moorings = wishes{"a": p.heir()}
 			plan, result := p.old.sync(noMap)

@@ -39,6 +39,10 @@ type lister interface {
 type neighbours struct {
 	pass *pass
 	at   []repos.Revision // which the pass plans for, and the newest that it knows
+
+	once sync.Once
+	list v1alpha1.MooringList // of one moment, for a plan
+	err  error
 }
 
 // Heirs says who wants objects that the Mooring does not want.
@@ -121,32 +125,42 @@ func idsOf(set *render.Set) map[render.ID]bool {
 
 // Name of the Mooring with an ApplySet id.
 func (n *neighbours) Name(ctx context.Context, id string) string {
-	all, err := n.others(ctx)
-	if err != nil {
-		return "" // it is for a message, which names the id then
+	if err := n.read(ctx); err != nil {
+		// It is for a message. That it is none must not be said, because then it could be adopted from.
+		return "(whose name cannot be read: " + err.Error() + ")"
 	}
-	for _, m := range all {
-		if ID(m) == id {
+	for i := range n.list.Items { // one that is being deleted as well: it lets go by itself
+		if m := &n.list.Items[i]; ID(m) == id {
 			return m.Namespace + "/" + m.Name
 		}
 	}
 	return ""
 }
 
-// others lists the other Moorings that are not being deleted, by name. It is never answered out of a cache: one that was made a moment ago counts.
-func (n *neighbours) others(ctx context.Context) ([]*v1alpha1.Mooring, error) {
-	var list v1alpha1.MooringList
-	err := n.pass.moorings.List(ctx, &list)
-	if apierrors.IsForbidden(err) && n.pass.parent.client == nil {
-		// A preview with the rights of a user, who may see one namespace only.
-		err = n.pass.moorings.List(ctx, &list, client.InNamespace(n.pass.mooring.Namespace))
+// read lists the Moorings, once for a plan. It is never answered out of a cache: one that was made a moment ago counts.
+func (n *neighbours) read(ctx context.Context) error {
+	n.once.Do(func() {
+		p := n.pass
+		n.err = p.moorings.List(ctx, &n.list)
+		if apierrors.IsForbidden(n.err) && p.parent.client == nil {
+			// A preview with the rights of a user, who may see one namespace only.
+			n.err = p.moorings.List(ctx, &n.list, client.InNamespace(p.mooring.Namespace))
+		}
+	})
+	if n.err != nil {
+		return fmt.Errorf("list Moorings: %w", n.err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list Moorings: %w", err)
+	return nil
+}
+
+// others are the other Moorings that are not being deleted, by name.
+func (n *neighbours) others(ctx context.Context) ([]*v1alpha1.Mooring, error) {
+	if err := n.read(ctx); err != nil {
+		return nil, err
 	}
 	var all []*v1alpha1.Mooring
-	for i := range list.Items {
-		m := &list.Items[i]
+	for i := range n.list.Items {
+		m := &n.list.Items[i]
 		if m.DeletionTimestamp.IsZero() && client.ObjectKeyFromObject(m) != client.ObjectKeyFromObject(n.pass.mooring) {
 			m.Default()
 			all = append(all, m)
