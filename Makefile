@@ -46,7 +46,7 @@ e2e: control-plane ## the tests of the whole: the real binary, Git servers and A
 
 .PHONY: proof
 proof: control-plane ## the proofs in full: traffic, crashes, deletes, plans; hours. MOORING_PROOF_SEED=N makes the same choices again
-	MOORING_PROOF=full go test -count=1 -timeout 3h -v ./test/proof/...
+	MOORING_PROOF=full go test -p 1 -count=1 -timeout 3h -v ./test/proof/...
 
 .PHONY: lint
 lint: ## format, vet, staticcheck, errcheck, go.mod, generated code

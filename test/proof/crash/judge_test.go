@@ -156,6 +156,9 @@ func (r *run) wronglyDeleted() (faults []string) {
 		if r.isBystander(e.ID) {
 			faults = append(faults, fmt.Sprintf("wrongly deleted: %s: it is none of Mooring's", e))
 		}
+		if definition(e.ID) && !r.confirmed {
+			faults = append(faults, fmt.Sprintf("wrongly deleted: %s: nobody gave a word for it", e))
+		}
 		first, last := r.phaseOf(e.After+1), r.phaseOf(e.Version)
 		if first == nil || last == nil {
 			continue
@@ -239,7 +242,7 @@ func (r *run) normal(o *unstructured.Unstructured, s *site, text string) string 
 				continue
 			}
 			var owned any
-			if err := json.Unmarshal(entry.FieldsV1.Raw, &owned); err != nil {
+			if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned); err != nil {
 				r.Fatal(err)
 			}
 			fields[fmt.Sprintf("%s %s", entry.Manager, entry.Operation)] = owned

@@ -125,13 +125,6 @@ func (k *killer) disarm() (hit string, last []string) {
 	return k.hit, k.last
 }
 
-// counted requests since arm: all, and those that change something.
-func (k *killer) counted() (all, writes int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.count[0], k.count[1]
-}
-
 // quiet waits until no request is under way.
 func (k *killer) quiet() { k.active.Wait() }
 

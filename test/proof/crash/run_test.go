@@ -37,6 +37,7 @@ type run struct {
 	// bystanders are objects that are none of Mooring's business: id to "uid resourceVersion".
 	bystanders map[render.ID]string
 	kills      []string
+	confirmed  bool // a human let a guarded plan through
 	story      []string
 	followed   bool // the witness sees the custom resources
 }
@@ -172,8 +173,10 @@ func (r *run) start() {
 
 // next draws the commit that comes after another.
 func (r *run) next(c commit, definitionsGo bool) commit {
-	n := first(r.rand)
-	if !c.none() {
+	var n commit
+	if c.none() {
+		n = first(r.rand)
+	} else {
 		n = c.next(r.rand, definitionsGo)
 	}
 	if r.two {
@@ -373,6 +376,9 @@ func (r *run) settled(s *site, key world.Key) error {
 		return world.Final(errors.New(ready.Message)) // the proof's fault
 	case world.HasReason(v1alpha1.ReasonPruneGuarded)(m) == nil && m.Annotations[v1alpha1.ConfirmAnnotation] != m.Status.LastAttemptedRevision:
 		r.tell("guarded: %s", ready.Message)
+		if s == r.home {
+			r.confirmed = true
+		}
 		before := m.DeepCopy()
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, m.Status.LastAttemptedRevision)
 		if err := r.Client().Patch(r.Context(), m, client.MergeFrom(before)); err != nil {
