@@ -15,12 +15,12 @@ const waysOut = "To go on: confirm the plan, or bring the objects back in Git, o
 	PruneAnnotation + "=disabled."
 
 // guard judges a plan by what it would delete. What it says is the same as long as the plan is: no times, no chance order.
-func guard(p *Plan, empty bool, policy Policy) *Guard {
+func guard(p *Plan, set *render.Set, policy Policy) *Guard {
 	all := p.Deletes()
 	if len(all) == 0 {
 		return nil
 	}
-	if empty {
+	if len(set.Objects) == 0 {
 		return &Guard{Reason: GuardEmpty, Message: fmt.Sprintf(
 			"the path is empty in Git, and the %s would be deleted: %s. An empty path never prunes, not even when it is confirmed. "+
 				"To go on: bring the objects back in Git, or delete the Mooring (deletionPolicy says what becomes of them).",
@@ -42,6 +42,10 @@ func guard(p *Plan, empty bool, policy Policy) *Guard {
 	}
 	if definitions := slices.DeleteFunc(slices.Clone(all), func(id render.ID) bool { return !isDefinition(id) }); len(definitions) > 0 {
 		fault(GuardDefinition, "definitions would be deleted, and all that depends on them: %s", list(definitions))
+	}
+	if n := len(set.Hollow); policy.HollowFiles && n > 0 {
+		fault(GuardHollow, "%s in Git without any object, as if their content was lost: %s. %s would be deleted: %s. "+
+			"If the files are meant to be so, take them out of Git", files(n), strings.Join(set.Hollow[:min(n, few)], ", "), objects(len(all)), list(all))
 	}
 	for _, kind := range wholeKinds(p, all, policy.WholeKinds) {
 		fault(GuardKind, "Git has no %s any more, and all %d of them would be deleted: %s", kind.kind, len(kind.ids), list(kind.ids))
@@ -112,9 +116,18 @@ func objects(n int) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
+func files(n int) string {
+	if n == 1 {
+		return "1 file is"
+	}
+	return fmt.Sprintf("%d files are", n)
+}
+
+// few is how many of a list are named.
+const few = 5
+
 // list names the first few.
 func list(ids []render.ID) string {
-	const few = 5
 	var names []string
 	for _, id := range ids[:min(few, len(ids))] {
 		names = append(names, id.String())

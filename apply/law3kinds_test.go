@@ -105,3 +105,27 @@ func TestLaw3DeleteNeedsLabelAndManagerAtTheRequest(t *testing.T) {
 		})
 	}
 }
+
+// A file that was lost on its way into the repository looks like one that is empty on purpose. It matters where something would be deleted.
+func TestLaw3NothingGoesBesideAHollowFile(t *testing.T) {
+	f := newFixture(t)
+	f.policy.HollowFiles = true
+	f.sync(twoMaps)
+	plan := func(stream string) *apply.Plan {
+		t.Helper()
+		set := f.set(stream)
+		set.Hollow = []string{"b.yaml"}
+		p, err := f.applier.Plan(t.Context(), f.unit, set, f.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	f.guarded(plan(oneMap), apply.GuardHollow, "1 file is in Git without any object", "b.yaml", "ConfigMap/"+f.ns+"/b", "take them out of Git")
+	if p := plan(twoMaps); p.Guard != nil {
+		t.Errorf("a plan that deletes nothing is held: %s", p.Guard.Message)
+	}
+	f.policy.Confirmed = true
+	f.run(plan(oneMap))
+	f.gone("", "v1", "configmaps", "b")
+}

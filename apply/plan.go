@@ -20,6 +20,8 @@ type Policy struct {
 	// WholeKinds holds a plan that takes the last object of a kind of which it deletes at least this many, so that Git has none of the kind
 	// any more. 0 means no limit.
 	WholeKinds int
+	// HollowFiles holds a plan that deletes anything while Git has files that should hold objects and hold none (render.Set.Hollow).
+	HollowFiles bool
 	// Confirmed means that a human let this very plan through, and ConfirmedDeletes how many deletes the human knew of. More are held
 	// again; 0 means that no number was named.
 	Confirmed        bool
@@ -211,6 +213,7 @@ type GuardReason string
 const (
 	GuardEmpty      GuardReason = "Empty"      // an empty render never prunes, whoever confirms
 	GuardDefinition GuardReason = "Definition" // a CRD or a namespace would go
+	GuardHollow     GuardReason = "Hollow"     // something would go while a file in Git that was read for objects holds none
 	GuardKind       GuardReason = "Kind"       // every object of a kind would go, of several
 	GuardLimit      GuardReason = "Limit"      // more would go than the policy allows, or than was confirmed
 )

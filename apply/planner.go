@@ -72,7 +72,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	if err != nil {
 		return nil, err
 	}
-	plan.Guard = guard(plan, len(set.Objects) == 0, policy)
+	plan.Guard = guard(plan, set, policy)
 	plan.Fights = p.saidFights()
 	plan.Notes = append(append(plan.Notes, ignoreNotes(all, policy.Ignore)...), p.unseenNotes()...)
 	return plan, nil

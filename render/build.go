@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
@@ -33,12 +34,33 @@ func kustomize(ctx context.Context, t *tree, root string) ([]Object, error) {
 	if err := v.walk(); err != nil {
 		return nil, err
 	}
+	v.noteHollow()
 	objects, err := v.build(ctx)
 	if err != nil {
 		return nil, err
 	}
 	objects, err = inOrder(v.traced(objects))
 	return followed(objects), err
+}
+
+// noteHollow finds what was read for objects and holds none.
+func (v *vetter) noteHollow() {
+	for name, sources := range v.sources {
+		if len(sources) == 0 {
+			v.tree.hollow = append(v.tree.hollow, name)
+		}
+	}
+	for dir, k := range v.read {
+		if dir != v.root && k != nil && k.Kind != types.ComponentKind && k.nothing() {
+			v.tree.hollow = append(v.tree.hollow, k.file)
+		}
+	}
+}
+
+// nothing is true for a kustomization that names nothing that objects could come from.
+func (k *kustomization) nothing() bool {
+	return len(k.Resources)+len(k.Bases)+len(k.Components)+len(k.Generators)+len(k.Crds)+
+		len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.HelmCharts) == 0
 }
 
 // built is what comes out of a build.

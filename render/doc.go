@@ -10,7 +10,8 @@
 // something out, and only the user knows which of them is meant. Objects annotated config.kubernetes.io/local-config are
 // left out in both cases, as kustomize does. An empty folder and `resources: []` are a Set without objects; whether that may
 // be applied is decided by the prune guard of package apply, which knows what was there before. An empty kustomization file is an
-// error, as it is for kustomize.
+// error, as it is for kustomize. A file that was read for objects and holds none is legal, and named in Set.Hollow: nobody can tell an intention from a file that
+// was lost on its way, and a smaller set means that something is pruned.
 //
 // Scalars mean what they mean to kubectl: in plain YAML that is YAML 1.1 (yes is true), as for kubectl apply -f, and through
 // kustomize it is what kustomize makes of them (yes is text), as for kubectl apply -k. Labels and annotations that are

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -99,6 +100,9 @@ func (w *plainWalk) entry(name string, parents []string) error {
 	}
 	if w.count += len(objects); w.count > w.tree.limits.Objects {
 		return tooMany(w.tree.limits.Objects)
+	}
+	if len(objects) == 0 && !bytes.Contains(f.content, []byte(localConfig)) { // what is left out on purpose is something
+		w.tree.hollow = append(w.tree.hollow, f.path)
 	}
 	w.objects = append(w.objects, objects...)
 	return nil

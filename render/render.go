@@ -78,7 +78,8 @@ func (r *Renderer) render(ctx context.Context, t *tree, dir string) (*Set, error
 			return nil, err
 		}
 	}
-	return &Set{Objects: objects, Files: t.used(), Warnings: warnings}, nil
+	slices.Sort(t.hollow)
+	return &Set{Objects: objects, Files: t.used(), Hollow: slices.Compact(t.hollow), Warnings: warnings}, nil
 }
 
 // root finds the folder that is to be rendered.

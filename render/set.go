@@ -15,6 +15,9 @@ type Set struct {
 	Objects []Object
 	// Files that were read to get there, each once, sorted by path.
 	Files []File
+	// Hollow are the files that were read for objects and hold none: empty, all comments, an empty list, a kustomization in between that lists nothing. They are
+	// legal, and a file that was lost on its way into the repository looks just like them. Sorted.
+	Hollow []string
 	// Warnings of the expanders, in a deterministic order.
 	Warnings []Warning
 }

@@ -55,7 +55,8 @@ type tree struct {
 	cache  *Cache // nil when nothing is kept
 	sizes  sizes
 	bytes  int64
-	broken error // the first error that is not about the user's files: from then on nothing is read
+	hollow []string // see Set.Hollow
+	broken error    // the first error that is not about the user's files: from then on nothing is read
 }
 
 // file is one file that was read.

@@ -207,7 +207,7 @@ func (p *pass) policy(rev repos.Revision) apply.Policy {
 		MaxObjects: int(*prune.MaxObjects),
 	}
 	if policy.MaxPercent < 100 { // who allows everything to go allows a kind to go
-		policy.WholeKinds = wholeKind
+		policy.WholeKinds, policy.HollowFiles = wholeKind, true
 	}
 	policy.Confirmed, policy.ConfirmedDeletes = p.word().covers(rev)
 	policy.Adopt = append(p.adoption().covers(rev), p.from...)

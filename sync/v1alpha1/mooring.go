@@ -251,7 +251,8 @@ type Prune struct {
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`
 	// A plan that would delete more than this percentage of the Mooring's objects waits for the annotation
-	// mooring.dev/confirm; so does one that leaves no object of a kind of which it deletes two or more. 100 switches both off.
+	// mooring.dev/confirm; so does one that leaves no object of a kind of which it deletes two or more,
+	// and one that deletes anything while a file in the path is there without any object in it. 100 switches these off.
 	// +optional
 	// +kubebuilder:default=25
 	// +kubebuilder:validation:Minimum=1
