@@ -151,8 +151,12 @@ func (a *answer) leads(f finding) where {
 func (l *look) retired(f finding) bool {
 	d, config := f.destination, l.last.configs[f.proxy]
 	if d.listener != "" {
-		served := d.host == "" || slices.ContainsFunc(strings.Split(d.host, ","), func(name string) bool { return config.Serves(name, d.port) })
-		return !served || !l.last.streams[f.proxy].Listeners[d.listener]
+		if !l.last.streams[f.proxy].Listeners[d.listener] {
+			return true
+		}
+		names := strings.Split(d.host, ",")
+		addresses := d.host == "" || strings.Contains(d.host, "/") // then the listener is all that says whose it is
+		return !addresses && !slices.ContainsFunc(names, func(name string) bool { return config.Serves(name, d.port) })
 	}
 	return !config.Serves(d.host, d.port) && !slices.ContainsFunc(config.Hosts, func(vh proxy.VirtualHost) bool {
 		return vh.Host == d.host && vh.Port == d.port
