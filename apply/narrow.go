@@ -11,6 +11,9 @@ import (
 
 // offer arranges a step of an object that routes lead to or through: what it loses goes when no route leads there any more.
 func (a *arranger) offer(s Step) []Step {
+	if s.ID.GroupKind() == kindSidecar {
+		return widen(s)
+	}
 	if !losesSomething(s) || isRoute(s.ID.GroupKind()) {
 		return []Step{s}
 	}

@@ -55,7 +55,7 @@ func stageOf(s Step) stage {
 		return stagePolicies
 	case gk == kindSidecar:
 		// A sidecar knows what the routes lead to that its Sidecar lets in, whether that names it or not. So a host that it no longer names
-		// stays with the proxy as long as such a route does, and would go together with it. Late is never too late: a route brings its own.
+		// stays with the proxy as long as such a route does, and would go together with it. What it names anew has a step of its own (widen).
 		return stageFinal
 	case isMesh(gk):
 		return stageDestinations
