@@ -13,9 +13,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -134,5 +137,20 @@ func TestCrashProof(t *testing.T) {
 			faulty++
 		}
 	}
-	t.Logf("%d runs in %s; the agent was killed: %v", done, time.Since(begun).Round(time.Second), figures)
+	text := fmt.Sprintf("%d runs in %s, %d of them with faults. The agent was killed:\n\n%s",
+		done, time.Since(begun).Round(time.Second), faulty, table(figures))
+	t.Log(text)
+	if proof.Full() {
+		proof.Record(t, "crashes", text)
+	}
+}
+
+// table writes how often the agent was killed where.
+func table(figures map[string]int) string {
+	var b strings.Builder
+	b.WriteString("| at what | times |\n|---|---:|\n")
+	for _, at := range slices.Sorted(maps.Keys(figures)) {
+		fmt.Fprintf(&b, "| %s | %d |\n", at, figures[at])
+	}
+	return b.String()
 }

@@ -127,7 +127,12 @@ func TestDeleteProof(t *testing.T) {
 		})
 	}
 	_ = g.Wait() // no goroutine returns an error
-	t.Logf("%d sequences of %d steps in %s", played, steps, time.Since(begun).Round(time.Second))
+	text := fmt.Sprintf("%d sequences of %d steps in %s, %d of them with faults; %d deletions were judged.",
+		played, steps, time.Since(begun).Round(time.Second), faulty, s.judged.Load())
+	t.Log(text)
+	if proof.Full() {
+		proof.Record(t, "deletes", text)
+	}
 }
 
 // report a sequence that went wrong, as short as it can be made.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type stage struct {
 	config  *rest.Config
 	objects dynamic.Interface
 	witness *witness.Witness
+	judged  atomic.Int64 // deletions
 }
 
 // quietPasses of each Mooring after which nothing may change any more.
@@ -267,6 +269,7 @@ func (p *place) wronglyDeleted() (faults []string, err error) {
 		}
 	}
 	for _, e := range witness.Deletions(events) {
+		p.judged.Add(1)
 		if definition(e.ID.GroupKind()) {
 			faults = append(faults, fmt.Sprintf("a definition was deleted: %s", e))
 		}

@@ -28,6 +28,7 @@ type verb string
 // Verbs of commits.
 const (
 	add     verb = "add"        // the object is in the folder from now on, with a value; the other folder may have it too
+	change  verb = "change"     // it has another value, if it is there
 	drop    verb = "drop"       // it is not
 	rename  verb = "rename"     // it has another name from now on
 	move    verb = "move"       // one commit takes it from the unit's folder to the other
@@ -97,31 +98,33 @@ func draw(r *rand.Rand) sequence {
 	for range 10 + r.IntN(20) {
 		o := op{unit: r.IntN(2), object: pool[r.IntN(len(pool))], n: r.IntN(3)}
 		switch n := r.IntN(100); {
-		case n < 9:
+		case n < 4:
 			o.verb = add
-		case n < 17:
+		case n < 10:
+			o.verb = change
+		case n < 20:
 			o.verb = drop
-		case n < 22:
+		case n < 28:
 			o.verb = rename
-		case n < 38:
+		case n < 42:
 			o.verb = move
-		case n < 43:
-			o.verb = remake
 		case n < 46:
+			o.verb = remake
+		case n < 48:
 			o.verb = empty
-		case n < 49:
+		case n < 50:
 			o.verb = broken
 		case n < 52:
 			o.verb = invalid
-		case n < 57:
+		case n < 60:
 			o.verb = mend
-		case n < 82:
+		case n < 84:
 			o.verb = pass
-		case n < 88:
+		case n < 89:
 			o.verb, o.n = cut, 1+r.IntN(5)
-		case n < 92:
+		case n < 93:
 			o.verb = together
-		case n < 95:
+		case n < 96:
 			o.verb = restart
 		default:
 			o.verb = copied
@@ -181,13 +184,9 @@ func (c commit) then(o op) commit {
 		mine.objects[o.object] = was
 	case drop:
 		delete(mine.objects, o.object)
-	case rename, remake:
-		if has && o.verb == rename {
-			was.renamed = !was.renamed
-			mine.objects[o.object] = was
-		} else if has {
-			was.old = !was.old
-			mine.objects[o.object] = was
+	case change, rename, remake:
+		if has {
+			mine.objects[o.object] = was.after(o)
 		}
 	case move:
 		if has {
@@ -200,6 +199,19 @@ func (c commit) then(o op) commit {
 		mine.state = ""
 	}
 	return next
+}
+
+// after is the form that an op makes of this one.
+func (f form) after(o op) form {
+	switch o.verb {
+	case change:
+		f.value = o.n
+	case rename:
+		f.renamed = !f.renamed
+	case remake:
+		f.old = !f.old
+	}
+	return f
 }
 
 // good says whether the folder is what somebody meant: one that renders, holds something, and holds nothing that the API server refuses.
