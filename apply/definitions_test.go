@@ -65,6 +65,23 @@ func TestDefinitionAndObjectTogether(t *testing.T) {
 	f.settled(all(wider+v2, inV2+"---\n"+second))
 }
 
+// What was set by hand goes also where the object could not be tried, because its definition changes with it: nobody would look again.
+func TestTakeOverOfWhatIsNotTried(t *testing.T) {
+	f := newFixture(t)
+	t.Cleanup(f.dropWidgets)
+	f.sync(widget + "---\n" + widgetDefinition)
+	f.edit("widgets."+f.ns+".test.mooring.dev", "w", `{"metadata":{"annotations":{"by":"hand"}}}`)
+	wider := strings.Replace(widgetDefinition, "size: {", "colour: {type: string}\n              size: {", 1)
+	coloured := strings.Replace(widget, "size: 1", "size: 1, colour: red", 1)
+	p, _ := f.sync(coloured + "---\n" + wider)
+	if !strings.Contains(p.String(), "not tried") {
+		t.Fatalf("the object was tried:\n%s", p)
+	}
+	if w := f.get(f.ns+".test.mooring.dev", "v1", "widgets", "w"); w.GetAnnotations()["by"] != "" {
+		t.Errorf("annotations: %v", w.GetAnnotations())
+	}
+}
+
 // What depends on a definition that fails is not reached; the rest is done.
 func TestFailedDefinitionStopsWhatDependsOnIt(t *testing.T) {
 	f := newFixture(t)

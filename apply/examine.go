@@ -52,6 +52,7 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	if p.untried(w) {
 		step.want = adjust(w, m, nil)
 		step.Action, step.Reason = Update, "not tried: "+w.definition.String()+" changes first"
+		step.take = mayHaveExtras(m, step)
 		return step, nil
 	}
 	return p.compare(ctx, w, step, m)
@@ -285,6 +286,7 @@ func (p *planner) findUnserved(ctx context.Context, w wanted, step Step) (Step, 
 	step, reason := p.adopt(ctx, step, m, holders)
 	step.counted = false
 	step.Action, step.precondition = Update, m.ResourceVersion
+	step.take = step.take || mayHaveExtras(m, step)
 	step.Reason += "; " + cmp.Or(reason, p.inherited(ctx, m), "adopts")
 	return step, nil
 }
@@ -332,7 +334,7 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 		// The old schema refuses what the new one may allow.
 		step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
 		if there {
-			step.Action = Update
+			step.Action, step.take = Update, mayHaveExtras(m, step)
 		}
 		return step, nil
 	}

@@ -105,6 +105,7 @@ func (p *planner) unanswered(ctx context.Context, step Step, m liveObject, e *We
 		return step, nil
 	}
 	step.Action, step.uid, step.counted = Update, full.GetUID(), step.counted && ours
+	step.take = mayHaveExtras(full, step)
 	if !ours {
 		// As long as it is not ours, it may become somebody else's before the run.
 		step.precondition = full.GetResourceVersion()
