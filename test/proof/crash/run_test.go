@@ -244,17 +244,7 @@ func (r *run) dies(dead <-chan struct{}) {
 			return nil
 		default:
 		}
-		for _, key := range r.home.keys {
-			m, err := r.Mooring(r.Context(), key)
-			if err != nil {
-				return err
-			}
-			if world.InForce(r.home.head)(m) == nil || world.HasReason(v1alpha1.ReasonPruneGuarded)(m) == nil {
-				continue
-			}
-			return errors.New(world.Ready(m).Message)
-		}
-		return nil
+		return r.still()
 	})
 	hit, last := r.killer.disarm()
 	if err != nil {
@@ -271,6 +261,35 @@ func (r *run) dies(dead <-chan struct{}) {
 		r.Errorf("right after the kill: %s", fault)
 	}
 	r.followWidgets()
+}
+
+// still is an error as long as a Mooring of the run has something to do: its newest commit is neither in force nor held by the guard, nor does it wait
+// for an object of one that is held.
+func (r *run) still() error {
+	var waiting error
+	held := false
+	for _, key := range r.home.keys {
+		m, err := r.Mooring(r.Context(), key)
+		if err != nil {
+			return err
+		}
+		ready := world.Ready(m)
+		switch {
+		case world.InForce(r.home.head)(m) == nil:
+		case !strings.HasSuffix(m.Status.LastAttemptedRevision, r.home.head):
+			return fmt.Errorf("%s has not come to the newest commit", key)
+		case ready.Reason == v1alpha1.ReasonPruneGuarded:
+			held = true
+		case ready.Reason == v1alpha1.ReasonApplyFailed && strings.Contains(ready.Message, "belongs to Mooring"):
+			waiting = errors.New(ready.Message)
+		default:
+			return errors.New(ready.Message)
+		}
+	}
+	if held {
+		return nil
+	}
+	return waiting
 }
 
 // sortOf a request, for the figures.
