@@ -107,7 +107,7 @@ func TestAnotherToolsObjectIsRefused(t *testing.T) {
 				}
 			}
 			f.policy.Adopt = []apply.Tool{"another"}
-			f.refuse(oneMap)
+			_ = f.refuse(oneMap)
 			if got := f.configMap("a").GetResourceVersion(); got != version {
 				t.Error("the object was written to")
 			}

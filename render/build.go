@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -59,7 +60,10 @@ func (v *vetter) noteHollow() {
 
 // nothing is true for a kustomization that names nothing that objects could come from.
 func (k *kustomization) nothing() bool {
-	return len(k.Resources)+len(k.Bases)+len(k.Components)+len(k.Generators)+len(k.Crds)+
+	if slices.ContainsFunc(k.found, func(f found) bool { return f.field == "bases" }) {
+		return false // where kustomize took resources from once
+	}
+	return len(k.Resources)+len(k.Components)+len(k.Generators)+len(k.Crds)+
 		len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.HelmCharts) == 0
 }
 
