@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	gosync "sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -21,6 +23,23 @@ type gated struct {
 	*world
 	open    chan struct{}
 	waiting atomic.Int32
+	git     gosync.Mutex // held by who asks Git, and by who changes it while a pass is under way
+}
+
+// Resolve is asked by a pass and, while that waits, by its watch.
+func (g *gated) Resolve(ctx context.Context, remote repos.Remote, ref repos.Ref) (repos.Revision, error) {
+	g.git.Lock()
+	defer g.git.Unlock()
+	return g.world.Resolve(ctx, remote, ref)
+}
+
+// after changes Git in the middle of a pass.
+func (g *gated) after(d time.Duration, change func()) {
+	time.AfterFunc(d, func() {
+		g.git.Lock()
+		defer g.git.Unlock()
+		change()
+	})
 }
 
 func newGated() *gated {
@@ -55,7 +74,7 @@ func TestNewerCommitEndsTheWaitAtAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated()
 		g.m.Spec.Timeout.Duration, g.m.Spec.Interval.Duration = 10*time.Minute, time.Minute
-		time.AfterFunc(90*time.Second, func() { g.head = rev("b") })
+		g.after(90*time.Second, func() { g.head = rev("b") })
 		began := time.Now()
 		out := g.pass(t)
 		want(t, out, v1alpha1.ReasonProgressing)
@@ -85,7 +104,7 @@ func TestPersonEndsTheWaitAtAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated()
 		g.m.Spec.Timeout.Duration, g.m.Spec.Interval.Duration = 10*time.Minute, time.Minute
-		time.AfterFunc(time.Second, func() { g.resolveErr = errors.New("no route to host") })
+		g.after(time.Second, func() { g.resolveErr = errors.New("no route to host") })
 		time.AfterFunc(5*time.Minute, func() { g.Interrupt(g.m) })
 		began := time.Now()
 		out := g.pass(t)
