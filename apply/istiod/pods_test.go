@@ -82,8 +82,15 @@ func TestPods(t *testing.T) {
 		if _, most := k.forwards(); most != 1 {
 			t.Errorf("%d port-forwards to one istiod", most)
 		}
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-			goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
+		// The library's own goroutine waits a second for somebody to ask how the connection ended.
+		eventually(t, "no goroutine is left", func() bool {
+			left := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+				goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"))
+			if left != nil {
+				t.Log(left)
+			}
+			return left == nil
+		})
 	})
 	t.Run("only the plain port listens", func(t *testing.T) {
 		k.closed("istiod-one", "15014")
