@@ -171,7 +171,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 		_, err := store.Snapshot(t.Context(), remote, rev)
 		second <- err
 	}()
-	time.Sleep(100 * time.Millisecond) // for the second to join; should it come too late, it fetches by itself
+	await(t, func() bool { _, fetches := store.Waiting(); return fetches == 2 })
 	cancel()
 	if err := <-first; !errors.Is(err, context.Canceled) {
 		t.Errorf("first: %v, want it to be canceled", err)
@@ -204,10 +204,10 @@ func TestListingIsNeverOlderThanTheQuestion(t *testing.T) {
 	for range 10 {
 		wg.Go(func() { resolve(pushed) })
 	}
-	time.Sleep(100 * time.Millisecond) // for all to be waiting; should some come later, they ask by themselves
+	await(t, func() bool { listings, _ := store.Waiting(); return listings == 10 }) // the first one's flight is sealed
 	close(held.open)
 	wg.Wait()
-	if got := s.Counts("").InfoRefs; got > 3 {
+	if got := s.Counts("").InfoRefs; got != 2 {
 		t.Errorf("11 callers caused %d listings, want 2", got)
 	}
 }

@@ -150,7 +150,7 @@ func dies(t *testing.T, w *world, k *kubelet) {
 	ended := make(chan error, 1)
 	m := w.as("", istiod.Policy{Pause: 20 * time.Second})
 	go func() { ended <- m.Propagated(t.Context(), written) }()
-	time.Sleep(500 * time.Millisecond) // in the middle
+	eventually(t, "istiod is being asked", func() bool { now, _ := k.forwards(); return now > 0 })
 	was.Close()
 	one.Kill()
 	k.remove("istiod-a")

@@ -1,0 +1,22 @@
+package repos
+
+// Waiting is the number of callers that wait for shared work now: for a listing, or for a fetch.
+func (s *Store) Waiting() (listings, fetches int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.remotes {
+		listings += m.listings.waiting()
+		fetches += m.fetches.waiting()
+	}
+	return listings, fetches
+}
+
+func (f *flights[K, T]) waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, c := range f.now {
+		n += c.waiters
+	}
+	return n
+}
