@@ -1,6 +1,7 @@
 package istiod_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -31,6 +32,7 @@ type kubelet struct {
 
 	mu    sync.Mutex
 	ports map[string]map[string]string // by "namespace/pod" and port: the address
+	asked map[string]int               // questions for the proxies, by "namespace/pod"
 	most  int                          // port-forwards at a time
 	now   int
 }
@@ -41,7 +43,7 @@ func newKubelet(w *world) *kubelet {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	k := &kubelet{world: w, client: client, node: w.namespace, ports: make(map[string]map[string]string)}
+	k := &kubelet{world: w, client: client, node: w.namespace, ports: make(map[string]map[string]string), asked: make(map[string]int)}
 	server := httptest.NewTLSServer(k)
 	w.t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
@@ -176,10 +178,30 @@ func (k *kubelet) carry(pod string, data, faults httpstream.Stream) {
 		return
 	}
 	go func() {
-		_, _ = io.Copy(c, data)
+		_, _ = io.Copy(io.MultiWriter(c, questions{k, pod}), data)
 		_ = c.Close()
 	}()
 	_, _ = io.Copy(data, c)
+}
+
+// questions counts the requests to a Pod for what its proxies have.
+type questions struct {
+	kubelet *kubelet
+	pod     string
+}
+
+func (q questions) Write(b []byte) (int, error) {
+	q.kubelet.mu.Lock()
+	defer q.kubelet.mu.Unlock()
+	q.kubelet.asked[q.pod] += bytes.Count(b, []byte("GET /debug/syncz"))
+	return len(b), nil
+}
+
+// questionsTo a Pod so far.
+func (k *kubelet) questionsTo(name string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.asked[pilot.SystemNamespace+"/"+name]
 }
 
 // forwards are the port-forwards that are open now, and the most at a time.

@@ -147,10 +147,11 @@ func dies(t *testing.T, w *world, k *kubelet) {
 		t.Errorf("the error is %v", err)
 	}
 
-	ended := make(chan error, 1)
+	ended, asked := make(chan error, 1), k.questionsTo("istiod-a")
 	m := w.as("", istiod.Policy{Pause: 20 * time.Second})
 	go func() { ended <- m.Propagated(t.Context(), written) }()
-	eventually(t, "istiod is being asked", func() bool { now, _ := k.forwards(); return now > 0 })
+	// In the middle: the second question comes after the answer to the first.
+	eventually(t, "istiod has told of its proxy", func() bool { return k.questionsTo("istiod-a") >= asked+2 })
 	was.Close()
 	one.Kill()
 	k.remove("istiod-a")
