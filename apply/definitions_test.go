@@ -3,6 +3,7 @@ package apply_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,6 +119,48 @@ func TestFailedDefinitionStopsWhatDependsOnIt(t *testing.T) {
 	f.settled(all)
 	f.policy.Confirmed = true
 	f.sync(oneMap)
+}
+
+// A run that ended between the write of a definition and the moment when the server takes it up leaves what the next one waits for, and only for as long as
+// something needs it.
+func TestDefinitionThatIsNotTakenUpYet(t *testing.T) {
+	f := newFixture(t)
+	t.Cleanup(f.dropWidgets)
+	holders := strings.NewReplacer("name: widgets.", "name: holders.", "kind: Widget,", "kind: Holder,", "plural: widgets, singular: widget", "plural: holders, singular: holder")
+	f.kubectl("apply", "-f", f.write(holders.Replace(widgetDefinition)))
+	f.Cleanup(func() {
+		_, _ = f.cluster.Kubectl(uncancelled(t), "delete", "crd", "holders."+f.ns+".test.mooring.dev", "--ignore-not-found")
+	})
+	f.kubectl("wait", "--for=condition=Established", "crd/holders."+f.ns+".test.mooring.dev")
+	short, err := apply.New(f.cluster.Config(), apply.Options{GateTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.applier = short
+	if _, err := f.applier.Run(t.Context(), f.plan(widgetDefinition)); err == nil || !strings.Contains(err.Error(), "not accepted") {
+		t.Fatalf("want the error of a definition whose names are taken, got %v", err)
+	}
+
+	f.sync(widgetDefinition + "---\n" + oneMap) // needs no Widget
+	all := widgetDefinition + "---\n" + widget + "---\n" + twoMaps
+	p := f.plan(all)
+	f.want(p, "create ConfigMap/b", "create Widget/w")
+	if !strings.Contains(p.String(), "is not established yet") {
+		t.Errorf("the plan does not say what it waits for:\n%s", p)
+	}
+	r, err := f.applier.Run(t.Context(), p)
+	if err == nil || !strings.Contains(err.Error(), "not accepted") {
+		t.Fatalf("want the error of the definition, got %v", err)
+	}
+	if missed := r.NotReached(); len(missed) != 1 || missed[0].ID.Kind != "Widget" || r.Counts().Create != 1 {
+		t.Fatalf("done: %s, not reached: %+v", r.Counts(), missed)
+	}
+
+	f.kubectl("delete", "crd", "holders."+f.ns+".test.mooring.dev")
+	f.applier = f.newApplier(f.cluster.Config())
+	p, _ = f.sync(all)
+	f.want(p, "create Widget/w")
+	f.settled(all)
 }
 
 func TestAnotherVersionIsTheSameObject(t *testing.T) {

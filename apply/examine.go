@@ -98,10 +98,14 @@ func (p *planner) waitsFor(w wanted) string {
 	if w.id.Namespace != "" && p.pending[namespace] == Create {
 		return "not tried: " + namespace.String() + " is created first"
 	}
-	if p.pending[w.definition] == Create {
+	switch pending := p.pending[w.definition]; {
+	case pending == Create:
 		return "not tried: " + w.definition.String() + " is created first"
+	case pending == Unchanged && w.unserved:
+		return "not tried: " + w.definition.String() + " is not established yet"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // untried is true when the version is served only once its definition, which is there, is changed. A version that is not in the

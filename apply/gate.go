@@ -73,14 +73,14 @@ func reachesProxies(gk schema.GroupKind) bool {
 	return isMesh(gk) || gk == kindService
 }
 
-// established waits until the definitions that were written can be built upon: CRDs established, namespaces active. One that does not
-// come so far has failed, and what depends on it is not reached.
+// established waits until the definitions that were written can be built upon: CRDs established, namespaces active. So does it for one that an earlier run
+// wrote, when something that is still to be written relies on it. One that does not come so far has failed, and what depends on it is not reached.
 func (r *runner) established(ctx context.Context, steps []StepResult) {
 	until := time.Now().Add(r.gateTimeout)
 	var wg sync.WaitGroup
 	for i := range steps {
 		s := &steps[i]
-		if s.State != Done || s.Action == Unchanged || s.Action == Skip {
+		if s.State != Done || !s.writes() && !r.awaited(s) {
 			continue
 		}
 		r.changed[s.ID] = true
@@ -95,6 +95,12 @@ func (r *runner) established(ctx context.Context, steps []StepResult) {
 		// What is served has changed: the next plan asks anew.
 		r.forgetCatalog()
 	}
+}
+
+// awaited is true for a definition that is as it should be, but that the server has not taken up yet, and that something ahead relies on.
+func (r *runner) awaited(s *StepResult) bool {
+	return s.Action == Unchanged && s.health != nil && !s.health.Current() &&
+		slices.ContainsFunc(r.result.Steps, func(o StepResult) bool { return o.State == NotReached && o.definition == s.ID && o.writes() })
 }
 
 func (r *runner) ready(ctx context.Context, s *StepResult, until time.Time) error {

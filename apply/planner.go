@@ -21,7 +21,8 @@ type planner struct {
 	policy  Policy
 	live    live
 	catalog *catalog
-	// pending are the definitions of the set that the plan creates or changes: what depends on them cannot be tried before.
+	// pending are the definitions of the set that the plan creates or changes, and as Unchanged those that the server has not taken up yet: what
+	// depends on them cannot be tried before.
 	pending map[render.ID]Action
 	wanted  map[render.ID]bool
 	sharers map[schema.GroupKind]*sharers // by the kind of the controller's object
@@ -97,6 +98,9 @@ func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error
 			p.pending[s.wanted.id] = Create
 		case s.step.Action == Create || s.step.Action == Update:
 			p.pending[s.step.ID] = s.step.Action
+		case s.step.Action == Unchanged && s.step.health != nil && !s.step.health.Current():
+			// The run that wrote it was broken off before the server had taken it up, or the server never will.
+			p.pending[s.step.ID] = Unchanged
 		}
 	}
 	seen = append(seen, p.examineEach(ctx, others)...)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,13 +87,27 @@ func (p *pass) atGate(ctx context.Context, _ apply.Gate, wait func(context.Conte
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer cancel(nil)
-	defer p.waits.begin(types.NamespacedName{Namespace: p.mooring.Namespace, Name: p.mooring.Name}, cancel)()
+	defer p.waits.begin(client.ObjectKeyFromObject(p.mooring), cancel)()
+	// Only now is it certain that a change will end the wait. One that came before has not.
+	if p.overtaken(ctx) {
+		return &report.GaveWay{Cause: errChanged}
+	}
 	watch.Go(func() { p.watchGit(ctx, cancel) })
 	err := wait(ctx)
 	if gaveWay, ok := errors.AsType[*report.GaveWay](context.Cause(ctx)); ok {
 		return gaveWay
 	}
 	return err
+}
+
+// overtaken is true when the Mooring asks for another pass than this one by now. The agent's client answers from its cache.
+func (p *pass) overtaken(ctx context.Context) bool {
+	if p.parent.client == nil {
+		return false
+	}
+	now := &v1alpha1.Mooring{}
+	err := p.parent.client.Get(ctx, client.ObjectKeyFromObject(p.mooring), now)
+	return apierrors.IsNotFound(err) || err == nil && (now.UID != p.mooring.UID || asks(p.mooring, now))
 }
 
 // watchGit ends a wait when the ref is at another commit than the one that this pass has found. A question that fails is asked again.

@@ -11,6 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync"
@@ -21,9 +25,10 @@ import (
 // gated lets every run of the world wait at a gate until its context ends, or until it is opened.
 type gated struct {
 	*world
-	open    chan struct{}
-	waiting atomic.Int32
-	git     gosync.Mutex // held by who asks Git, and by who changes it while a pass is under way
+	open       chan struct{}
+	waiting    atomic.Int32
+	beforeGate func()
+	git        gosync.Mutex // held by who asks Git, and by who changes it while a pass is under way
 }
 
 // Resolve is asked by a pass and, while that waits, by its watch.
@@ -53,6 +58,9 @@ func (g *gated) restarted() *sync.Syncer {
 }
 
 func (g *gated) Run(ctx context.Context, p *apply.Plan) (*apply.Result, error) {
+	if g.beforeGate != nil {
+		g.beforeGate()
+	}
 	err := p.Unit.AtGate(ctx, apply.GatePropagated, func(ctx context.Context) error {
 		g.waiting.Add(1)
 		defer g.waiting.Add(-1)
@@ -114,6 +122,60 @@ func TestPersonEndsTheWaitAtAGate(t *testing.T) {
 		}
 		g.Interrupt(g.m) // nobody waits any more
 		g.resolveErr = nil
+	})
+}
+
+// cached is the Mooring as the agent's cache has it.
+type cached struct {
+	client.Client
+	m *v1alpha1.Mooring
+}
+
+func (c *cached) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if c.m == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "moorings"}, "prod")
+	}
+	c.m.DeepCopyInto(into.(*v1alpha1.Mooring))
+	return nil
+}
+
+// What a person asks for before the pass is at its gate counts as well: nobody could be woken then.
+func TestPersonIsHeardBeforeTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGated()
+		g.m.Spec.Timeout.Duration, g.m.Spec.Interval.Duration = 10*time.Minute, time.Minute
+		now := &cached{m: g.m.DeepCopy()}
+		g.Syncer = sync.NewWith(sync.Stages{Source: g, Renderer: g, Checker: g, Surveyor: g, Applier: g, Reader: g, Client: now})
+		g.changes = 1
+		began := time.Now()
+		after := func(change func(*v1alpha1.Mooring), gone bool) {
+			t.Helper()
+			now.m = g.m.DeepCopy()
+			if change(now.m); gone {
+				now.m = nil
+			}
+			out := g.pass(t)
+			want(t, out, v1alpha1.ReasonProgressing)
+			if out.GaveWay() == nil || !strings.Contains(report.Message(out), "waits for the next pass") {
+				t.Errorf("message: %s", report.Message(out))
+			}
+		}
+		after(func(m *v1alpha1.Mooring) { m.Generation++ }, false)
+		after(func(m *v1alpha1.Mooring) { m.UID = "another" }, false)
+		after(func(m *v1alpha1.Mooring) { m.Annotations = map[string]string{v1alpha1.ReconcileAnnotation: "now"} }, false)
+		after(func(*v1alpha1.Mooring) {}, true)
+		if g.runs != 0 || time.Since(began) != 0 {
+			t.Errorf("%d runs, %s", g.runs, time.Since(began))
+		}
+
+		// At the gate of a run that began before.
+		now.m = g.m.DeepCopy()
+		g.beforeGate = func() { now.m.Generation++ }
+		out := g.pass(t)
+		want(t, out, v1alpha1.ReasonProgressing)
+		if out.Result == nil || out.GaveWay() == nil || time.Since(began) != 0 {
+			t.Errorf("gave way: %v after %s", out.GaveWay(), time.Since(began))
+		}
 	})
 }
 

@@ -202,7 +202,7 @@ func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
 	p.out.Cause = p.cause(t)
-	result, err := p.applier.Run(ctx, plan)
+	result, err := p.write(ctx, plan)
 	p.out.Result = result
 	if p.gaveWay(err) {
 		return p.out
@@ -213,6 +213,14 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	}
 	p.applied(t)
 	return p.out
+}
+
+// write runs a plan, unless somebody has suspended, deleted or changed the Mooring since the pass began: it may have waited long for its turn or for Git.
+func (p *pass) write(ctx context.Context, plan *apply.Plan) (*apply.Result, error) {
+	if plan.Changes() && p.overtaken(ctx) {
+		return nil, &report.GaveWay{Cause: errChanged}
+	}
+	return p.applier.Run(ctx, plan)
 }
 
 // keep corrects drift to the revision that was applied last, since the newest one is refused for the given reason.
@@ -237,7 +245,7 @@ func (p *pass) keep(ctx context.Context, refused error) Outcome {
 	if err == nil {
 		defer p.took(report.StageApply)()
 		p.out.Cause = report.CauseDrift
-		p.out.Result, err = p.applier.Run(ctx, plan)
+		p.out.Result, err = p.write(ctx, plan)
 	}
 	if guarded != nil {
 		p.out.Plan = guarded

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,7 +135,7 @@ func (w *world) Plan(_ context.Context, u apply.Unit, set *render.Set, p apply.P
 	if w.planErr != nil {
 		return nil, w.planErr
 	}
-	plan := &apply.Plan{Unit: u}
+	plan := &apply.Plan{Unit: u, Waves: []apply.Wave{{Steps: slices.Repeat([]apply.Step{{Action: apply.Update}}, w.changes)}}}
 	if w.guard != nil && name == string(w.head.Commit[:1]) && !p.Confirmed {
 		plan.Guard = w.guard
 	}

@@ -213,12 +213,17 @@ func stackOf(err error) string {
 // a person asks. Our own writes (status, finalizer, ApplySet annotations) do not wake us.
 func wakes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() { // a deletion makes a new generation, too
-			return true
-		}
-		was, is := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-		return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
-			was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != "" ||
-			was[v1alpha1.AdoptAnnotation] != is[v1alpha1.AdoptAnnotation] && is[v1alpha1.AdoptAnnotation] != ""
+		return asks(e.ObjectOld, e.ObjectNew)
 	}}
+}
+
+// asks is true when a Mooring's change asks for a pass.
+func asks(before, now client.Object) bool {
+	if before.GetGeneration() != now.GetGeneration() { // a deletion makes a new generation, too
+		return true
+	}
+	was, is := before.GetAnnotations(), now.GetAnnotations()
+	return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
+		was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != "" ||
+		was[v1alpha1.AdoptAnnotation] != is[v1alpha1.AdoptAnnotation] && is[v1alpha1.AdoptAnnotation] != ""
 }

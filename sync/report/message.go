@@ -26,7 +26,10 @@ func Message(out Outcome) string {
 		}
 		return fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
 	case v1alpha1.ReasonProgressing:
-		if gaveWay := out.GaveWay(); gaveWay != nil {
+		switch gaveWay := out.GaveWay(); {
+		case gaveWay != nil && out.Result == nil:
+			return fmt.Sprintf("%s waits for the next pass: %v", out.Newest, gaveWay)
+		case gaveWay != nil:
 			return fmt.Sprintf("%s is applied in part; the wait for the rest was ended: %v", out.Newest, gaveWay)
 		}
 		return fmt.Sprintf("%s is applied; waiting for %s", out.Applied, unhealthy(out.Result.Unhealthy()))

@@ -9,7 +9,8 @@ import (
 	"github.com/mooring-dev/mooring/test/world"
 )
 
-// definition is one whose names are taken by the first: the API server never establishes it, and a run waits for that at a gate for a minute.
+// definition is one whose names are taken by the first, and an object of its kind: the API server never establishes it, and a run waits for that at a gate
+// for a minute.
 func definition(name string) string {
 	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -17,8 +18,12 @@ metadata: {name: %[1]s.NS.test.mooring.dev}
 spec:
   group: NS.test.mooring.dev
   scope: Namespaced
-  names: {kind: Taken, plural: %[1]s, singular: %[1]s, listKind: TakenList}
+  names: {kind: %[1]s, plural: %[1]s, singular: %[1]s, listKind: TakenList}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: NS.test.mooring.dev/v1
+kind: %[1]s
+metadata: {name: it, namespace: NS}
 `, name)
 }
 
