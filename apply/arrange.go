@@ -44,6 +44,9 @@ func (p *planner) arrange(ctx context.Context, steps []Step) ([]Step, []string, 
 	for i, s := range steps {
 		steps[i].stage = stageOf(s)
 		steps[i].settle = s.ID.GroupKind() == kindSidecar && !s.unwanted
+		if s.unwanted && isDefinition(s.ID) {
+			steps[i].level = levelDefinitions
+		}
 	}
 	if !slices.ContainsFunc(steps, Step.writes) && !slices.ContainsFunc(steps, losesSomething) {
 		return steps, nil, nil

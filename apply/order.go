@@ -28,6 +28,9 @@ const (
 	stagePrune
 )
 
+// levelDefinitions is the level of the deletes of CRDs and namespaces: they take all with them that is still in them, in no order.
+const levelDefinitions = 2
+
 func (s stage) wave() string {
 	return [...]string{
 		WaveDefinitions, WaveConfiguration, WaveControlPlane, WaveWorkloads, WaveLoosened, WaveDestinations, WaveRoutes, WavePolicies, WaveWebhooks,

@@ -38,6 +38,7 @@ func TestOrder(t *testing.T) {
 			}
 			f.sync(content(archive, "before.yaml"))
 			after := content(archive, "after.yaml")
+			f.policy.Confirmed = true
 			p, _ := f.sync(after)
 			compareWith(t, archive, file, "want", strings.ReplaceAll(p.String(), f.ns, "$NS"))
 			p = f.plan(after)
