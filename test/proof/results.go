@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ func Record(t testing.TB, title, figures string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("`make proof`, %s: %s; %s; istio %s.\n\n%s\n", time.Now().UTC().Format(time.DateOnly), machine(), runtime.Version(), istio(), strings.TrimSpace(figures))
+	text := fmt.Sprintf("`make proof`, %s: %s; %s; istio %s.\n\n%s\n", time.Now().UTC().Format(time.DateOnly), machine(), runtime.Version(), istio(t), strings.TrimSpace(figures))
 	if err := os.WriteFile(file, []byte(recorded(string(old), title, text)), 0o644); err != nil { //nolint:gosec // a page of the documentation
 		t.Fatal(err)
 	}
@@ -90,14 +89,12 @@ func value(file, name string) string {
 	return "unknown"
 }
 
-// istio is the version that is compiled in, if it is.
-func istio() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == "istio.io/istio" {
-				return m.Version
-			}
-		}
+// istio is the version that the project is built with, also where it is another process that has it.
+func istio(t testing.TB) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "istio.io/istio").Output()
+	if err != nil {
+		t.Fatalf("find the version of Istio: %v", err)
 	}
-	return "not part of it"
+	return strings.TrimSpace(string(out))
 }
