@@ -25,7 +25,7 @@ func diffObjects(id render.ID, live, want *unstructured.Unstructured) []FieldDif
 	d.compare("", a, b)
 	who := ownersOf(live.Object, live.GetManagedFields())
 	for i := range d.found {
-		d.found[i].Manager = who.of(d.found[i].Path)
+		d.found[i] = who.of(d.found[i].Path).wrote(d.found[i])
 	}
 	return mask(id, d.found)
 }
@@ -144,7 +144,7 @@ func extraDiffs(id render.ID, live, bare *unstructured.Unstructured, found []ext
 		if !ok {
 			continue
 		}
-		diff := FieldDiff{Path: pointer, Live: value, Manager: e.manager}
+		diff := e.by.wrote(FieldDiff{Path: pointer, Live: value})
 		if bare != nil {
 			if _, kept, ok := pointerOf(bare.Object, e.path); ok {
 				diff.Want = kept

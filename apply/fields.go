@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,34 +114,69 @@ func escape(token string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
+// writer is who wrote a field, as managedFields say.
+type writer struct {
+	manager   string
+	operation metav1.ManagedFieldsOperationType
+	at        time.Time
+}
+
+func writerOf(entry metav1.ManagedFieldsEntry) writer {
+	w := writer{manager: entry.Manager, operation: entry.Operation}
+	if entry.Time != nil {
+		w.at = entry.Time.Time
+	}
+	return w
+}
+
+// before puts who is more likely to have made the change first: others than us, then who wrote last.
+func (w writer) before(other writer) bool {
+	ours, theirs := w.manager == FieldManager, other.manager == FieldManager
+	switch {
+	case ours != theirs:
+		return theirs
+	case !w.at.Equal(other.at):
+		return w.at.After(other.at)
+	default:
+		return w.manager < other.manager
+	}
+}
+
+// wrote names the writer in a difference.
+func (w writer) wrote(d FieldDiff) FieldDiff {
+	d.Manager, d.Operation, d.ChangedAt = w.manager, string(w.operation), w.at
+	return d
+}
+
 // owners says who owns the live value at a JSON pointer.
-type owners map[string]string
+type owners map[string]writer
 
 // ownersOf a live object. A field that others own too is theirs and not ours: it is they who changed it.
 func ownersOf(object map[string]any, entries []metav1.ManagedFieldsEntry) owners {
 	found := make(owners)
 	for _, entry := range entries {
+		who := writerOf(entry)
 		fieldsOf(entry).Leaves().Iterate(func(p fieldpath.Path) {
 			pointer, _, ok := pointerOf(object, p)
-			if ok && (found[pointer] == "" || found[pointer] == FieldManager) {
-				found[pointer] = entry.Manager
+			if known, owned := found[pointer]; ok && (!owned || who.before(known)) {
+				found[pointer] = who
 			}
 		})
 	}
 	return found
 }
 
-// of a pointer: who owns it, or what it lies in, or, of what it holds, anything that is not ours.
-func (o owners) of(pointer string) string {
+// of a pointer: who owns it, or what it lies in, or, of what it holds, anything that is not ours. What was removed leaves no owner: then the zero writer.
+func (o owners) of(pointer string) writer {
 	for at := pointer; at != ""; at = at[:strings.LastIndexByte(at, '/')] {
-		if manager := o[at]; manager != "" {
-			return manager
+		if who, owned := o[at]; owned {
+			return who
 		}
 	}
-	var within string
-	for at, manager := range o {
-		if strings.HasPrefix(at, pointer+"/") && (within == "" || within == FieldManager || manager != FieldManager && manager < within) {
-			within = manager
+	var within writer
+	for at, who := range o {
+		if strings.HasPrefix(at, pointer+"/") && (within == writer{} || who.before(within)) {
+			within = who
 		}
 	}
 	return within

@@ -3,6 +3,8 @@ package apply
 import (
 	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +32,8 @@ type Policy struct {
 	Adopt []Tool
 	// Ignore are the fields that are left to others.
 	Ignore []IgnoreRule
+	// Drift says what is drift, and what is done about it.
+	Drift DriftPolicy
 }
 
 // Plan is what a Run would do: data, to be printed, held, compared or refused.
@@ -132,6 +136,8 @@ type Step struct {
 	Diff []FieldDiff
 	// From are the tools that the object is adopted from.
 	From []Holder
+	// Drift says what somebody made of the object; empty where it is a commit that changes it, and where nothing differs.
+	Drift Drift
 
 	want         *unstructured.Unstructured // the applied form
 	resource     resource                   // where it is applied, or deleted
@@ -202,8 +208,29 @@ type FieldDiff struct {
 	// Want and Live are the values; nil means absent.
 	Want, Live any
 	// Manager owns the live value, or what it lies in: FieldManager when it is a commit that changes it, somebody else when it drifted; empty when
-	// nobody says so.
+	// nobody says so: what was removed leaves no name behind.
 	Manager string
+	// Operation and ChangedAt are how and when the manager wrote, Update or Apply; the time is that of the manager's last write to the object.
+	Operation string
+	ChangedAt time.Time
+}
+
+// Who wrote the live value, as in "kubectl-edit (Update, 2026-01-02T03:04:05Z)"; empty for nobody but us.
+func (d FieldDiff) Who() string {
+	if d.Manager == "" || d.Manager == FieldManager {
+		return ""
+	}
+	var how []string
+	if d.Operation != "" {
+		how = append(how, d.Operation)
+	}
+	if !d.ChangedAt.IsZero() {
+		how = append(how, d.ChangedAt.UTC().Format(time.RFC3339))
+	}
+	if len(how) == 0 {
+		return d.Manager
+	}
+	return d.Manager + " (" + strings.Join(how, ", ") + ")"
 }
 
 // GuardReason says why a guard holds a plan.

@@ -69,7 +69,7 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.plan(ctx, kinds, append(steps, deletes...))
+	plan, err := p.plan(ctx, kinds, p.drift(append(steps, deletes...), set))
 	if err != nil {
 		return nil, err
 	}

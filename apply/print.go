@@ -43,7 +43,7 @@ func (p *Plan) Print(w io.Writer, style Style) error {
 			}
 			add(s.Action, "  %s %s", sign(s.Action), s.title())
 			for _, d := range s.Diff {
-				add(s.Action, "      %s", d)
+				add(s.Action, "      %s", d.line(d.Who()))
 			}
 		}
 		if wave.Gate == GatePropagated || wave.Gate != "" && heading {
@@ -105,9 +105,16 @@ func (s Step) title() string {
 
 // String reads "/spec/replicas: 5 → 3 (set by kubectl-edit)".
 func (d FieldDiff) String() string {
+	if d.Manager == FieldManager {
+		return d.line("")
+	}
+	return d.line(d.Manager)
+}
+
+func (d FieldDiff) line(who string) string {
 	line := fmt.Sprintf("%s: %s → %s", d.Path, show(d.Live), show(d.Want))
-	if d.Manager != "" && d.Manager != FieldManager {
-		line += " (set by " + d.Manager + ")"
+	if who != "" {
+		line += " (set by " + who + ")"
 	}
 	return line
 }

@@ -78,8 +78,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // extra is a field that somebody set by hand and that Git does not say.
 type extra struct {
-	path    fieldpath.Path
-	manager string
+	path fieldpath.Path
+	by   writer
 }
 
 // extras of an object: what the take-over would remove. applied is the object as the dry-run of our apply gave it back.
@@ -106,7 +106,7 @@ func extras(live, applied metav1.Object, from []Holder, leave []path) []extra {
 			if staysTheirs(p) || isLastApplied(p) || coveredBy(leave, p) {
 				return
 			}
-			found = append(found, extra{path: p.Copy(), manager: entry.Manager})
+			found = append(found, extra{path: p.Copy(), by: writerOf(entry)})
 		})
 	}
 	return found
@@ -180,8 +180,8 @@ func split(all *fieldpath.Set, leave []path) (taken, left *fieldpath.Set) {
 func managersOf(found []extra) []string {
 	var names []string
 	for _, e := range found {
-		if e.manager != FieldManager {
-			names = append(names, e.manager)
+		if e.by.manager != FieldManager {
+			names = append(names, e.by.manager)
 		}
 	}
 	slices.Sort(names)
