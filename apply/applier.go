@@ -10,11 +10,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/mooring-dev/mooring/apply/watch"
 )
 
 // Options of an Applier. The zero value is right for production.
@@ -24,6 +27,11 @@ type Options struct {
 	// GateTimeout bounds the wait for definitions to be established, for namespaces to be active, for a new kind to be
 	// served and for a replaced object to be gone; 0 means a minute.
 	GateTimeout time.Duration
+	// Wake is told the name of a unit of which an object moved without our doing. It must not block, and may be told more often than something drifted. With
+	// it the Applier keeps a watch for each kind that its units have objects of (see Watch), and plans without listing what has not moved.
+	Wake func(unit string)
+	// WatchBroken is told of a kind whose watch does not work, and, with nil, when it works again. The units of that kind are listed at each plan meanwhile.
+	WatchBroken func(kind schema.GroupKind, err error)
 }
 
 // Applier plans and runs against one cluster with one identity. It is safe for concurrent use, and units do
@@ -37,7 +45,10 @@ type Applier struct {
 	gateTimeout time.Duration
 
 	memory     memory
+	audits     audits
 	neighbours neighbourhood
+	watch      *watch.Watcher // nil when nobody wants to be woken
+	woken      func(unit string)
 
 	mu      sync.Mutex
 	catalog *catalog          // guarded by mu; nil until somebody asked
@@ -81,12 +92,24 @@ func New(cfg *rest.Config, opts Options) (*Applier, error) {
 	if a.gateTimeout <= 0 {
 		a.gateTimeout = time.Minute
 	}
+	if opts.Wake != nil {
+		a.woken = opts.Wake
+		a.watch = watch.New(meta, watch.Options{Label: PartOfLabel, Changed: a.changed, Broken: func(k watch.Kind, err error) {
+			if opts.WatchBroken != nil {
+				opts.WatchBroken(schema.GroupKind{Group: k.Group, Kind: k.Name}, err)
+			}
+		}})
+	}
 	return a, nil
 }
 
 // Forget drops what is remembered of a unit. The next plan looks at each of its objects.
 func (a *Applier) Forget(id string) {
 	a.memory.forget(id)
+	a.audits.forget(id)
+	if a.watch != nil {
+		a.watch.Want(id, nil)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.names, id)

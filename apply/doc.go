@@ -12,7 +12,8 @@
 //
 // # Looking
 //
-// One LIST of metadata for each kind, selected by the label, says what there is. What has the resourceVersion in which it was right, and is still
+// One LIST of metadata for each kind, selected by the label, says what there is; with a watch (Options.Wake, package watch) even that is not needed, but for
+// once an hour, and of what moved the metadata is read (watching.go). What has the resourceVersion in which it was right, and is still
 // wanted as it was, needs no further request: at rest that LIST is all. What moved is tried: a server-side apply as a dry-run, strict and forced. The object itself is read only
 // when its metadata says that something would change, or cannot say (kinds without a generation). What does not carry the label is found by the same dry-run, which
 // answers without a resourceVersion when the object is not there: a creation costs its dry-run and its apply, and no GET.

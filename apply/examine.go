@@ -24,22 +24,22 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	}
 	m, ours := p.live.objects[w.id]
 	if !ours {
-		if reason := p.waitsFor(w); reason != "" {
-			step.Action, step.Reason = Create, reason
-			step.want = adjust(w, nil, nil)
-			return step, nil
-		}
-		if p.untried(w) {
-			return p.findUnserved(ctx, w, step)
-		}
-		if err := p.leave(ctx, &w, &step, nil); err != nil {
-			return step, err
-		}
-		return p.find(ctx, w, step)
+		return p.seek(ctx, w, step)
 	}
 	step = step.over(m)
 	if done, ok := p.settled(step, m); ok {
 		return done, nil
+	}
+	if m.sketch {
+		done, full, err := p.judgeAgain(ctx, step)
+		switch {
+		case apierrors.IsNotFound(err): // it went a moment ago
+			return p.seek(ctx, w, stepOf(w))
+		case err != nil || full == nil:
+			return done, err
+		}
+		m.Object, m.sketch = full, false
+		step = step.over(m)
 	}
 	if ignoresDrift(w.form, m) {
 		if done, ok, err := p.ignore(ctx, w, step, m); err != nil || ok {
@@ -56,6 +56,22 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 		return step, nil
 	}
 	return p.compare(ctx, w, step, m)
+}
+
+// seek decides about a wanted object that does not carry the unit's label, or is not there at all.
+func (p *planner) seek(ctx context.Context, w wanted, step Step) (Step, error) {
+	if reason := p.waitsFor(w); reason != "" {
+		step.Action, step.Reason = Create, reason
+		step.want = adjust(w, nil, nil)
+		return step, nil
+	}
+	if p.untried(w) {
+		return p.findUnserved(ctx, w, step)
+	}
+	if err := p.leave(ctx, &w, &step, nil); err != nil {
+		return step, err
+	}
+	return p.find(ctx, w, step)
 }
 
 // leave finds what of the object is left to controllers that live.
@@ -84,12 +100,26 @@ func (p *planner) settled(step Step, m metav1.Object) (Step, bool) {
 		return step.skip(ReconcileAnnotation + ": disabled on the live object"), true
 	}
 	known, ok := p.memory.recall(p.unit.ID, step.ID)
-	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash && known.checks == p.unit.Health.Key() {
+	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash && known.checks == p.unit.Health.Key() && !known.stale {
 		step.Action = Unchanged
 		step.health = &known.health
 		return step, true
 	}
 	return step, false
+}
+
+// judgeAgain reads an object of which only the status has changed, for its health. It gives the object when more has changed by now.
+func (p *planner) judgeAgain(ctx context.Context, step Step) (Step, *unstructured.Unstructured, error) {
+	full, err := p.get(ctx, step.resource, step.ID.Namespace, step.ID.Name)
+	if err != nil {
+		return step, nil, err
+	}
+	if full.GetUID() != step.uid || full.GetResourceVersion() != step.version {
+		return step, full, nil
+	}
+	step.Action = Unchanged
+	p.remember(&step, full, step.version)
+	return step, nil, nil
 }
 
 // waitsFor says what has to be there before the object can even be tried; empty when it can be now.

@@ -263,6 +263,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Get("labelSelector") != "" {
 		line += " (labelled)"
 	}
+	if req.URL.Query().Get("watch") != "" {
+		line += " (watch)"
+	}
 	r.mu.Lock()
 	r.requests = append(r.requests, line)
 	n := 0

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 type liveObject struct {
 	metav1.Object
 	resource resource
+	sketch   bool // only names and versions are known, from the watch
 }
 
 // live is everything that carries a unit's label, of every kind that could be looked at.
@@ -61,10 +63,17 @@ func (a *Applier) listOnce(ctx context.Context, u Unit, kinds []schema.GroupKind
 			all.listed[gk] = true
 		}
 	}
+	audit := a.audits.due(u.ID)
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(a.concurrency)
 	for _, r := range served {
+		if objects, ok := a.watched(u, r); ok {
+			mu.Lock()
+			maps.Copy(all.objects, objects)
+			mu.Unlock()
+			continue
+		}
 		g.Go(func() error {
 			var items []*metav1.PartialObjectMetadata
 			err := safely(func() (err error) {
@@ -85,6 +94,9 @@ func (a *Applier) listOnce(ctx context.Context, u Unit, kinds []schema.GroupKind
 	}
 	if err := g.Wait(); err != nil {
 		return live{}, err
+	}
+	if audit {
+		a.audits.made(u.ID)
 	}
 	return all, nil
 }
@@ -132,8 +144,11 @@ func sameKinds(x, y []schema.GroupKind) bool {
 	return slices.Equal(union(x, nil), union(y, nil))
 }
 
-// isOurs twice: our label, by which it was found, and our field manager.
+// isOurs twice: our label, by which it was found, and our field manager. What is but sketched is as we left it.
 func isOurs(meta metav1.Object) bool {
+	if m, ok := meta.(liveObject); ok && m.sketch {
+		return true
+	}
 	return appliedEntry(meta) != nil
 }
 

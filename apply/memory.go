@@ -3,8 +3,10 @@ package apply
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mooring-dev/mooring/apply/watch"
 	"github.com/mooring-dev/mooring/render"
 )
 
@@ -12,7 +14,20 @@ import (
 // same, there is nothing to look at. It may be lost at any time, and then everything is looked at once.
 type memory struct {
 	mu    sync.Mutex
-	units map[string]map[render.ID]memo // by ApplySet id
+	units map[string]*memories // by ApplySet id
+}
+
+// memories of one unit.
+type memories struct {
+	objects map[render.ID]memo
+	// runs is how many runs write at this moment. What the watch tells meanwhile waits for their end: it may be about a write that was not answered yet.
+	runs  int
+	heard []heard
+}
+
+type heard struct {
+	id     render.ID
+	change watch.Change
 }
 
 // memo is one object as it was found or left.
@@ -24,41 +39,52 @@ type memo struct {
 	health Health
 	// checks by which the health was found; see HealthChecks.Key.
 	checks string
+	// stale is true when the status has changed since the health was found. All else is as it was.
+	stale bool
 }
 
 func (m *memory) recall(unit string, id render.ID) (memo, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found, ok := m.units[unit][id]
+	if m.units[unit] == nil {
+		return memo{}, false
+	}
+	found, ok := m.units[unit].objects[id]
 	return found, ok
 }
 
 func (m *memory) remember(unit string, id render.ID, what memo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.of(unit).objects[id] = what
+}
+
+// of a unit; called with mu held.
+func (m *memory) of(unit string) *memories {
 	if m.units == nil {
-		m.units = make(map[string]map[render.ID]memo)
+		m.units = make(map[string]*memories)
 	}
 	if m.units[unit] == nil {
-		m.units[unit] = make(map[render.ID]memo)
+		m.units[unit] = &memories{objects: make(map[render.ID]memo)}
 	}
-	m.units[unit][id] = what
+	return m.units[unit]
 }
 
 // drop forgets one object.
 func (m *memory) drop(unit string, id render.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.units[unit], id)
+	delete(m.of(unit).objects, id)
 }
 
 // keep forgets every object of the unit that is not among these.
 func (m *memory) keep(unit string, among map[render.ID]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id := range m.units[unit] {
+	objects := m.of(unit).objects
+	for id := range objects {
 		if !among[id] {
-			delete(m.units[unit], id)
+			delete(objects, id)
 		}
 	}
 }
@@ -67,4 +93,77 @@ func (m *memory) forget(unit string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.units, unit)
+}
+
+// newer are the objects of a kind that were remembered in a later version than the watch has told of.
+func (m *memory) newer(unit string, gk schema.GroupKind, than string) map[render.ID]memo {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := make(map[render.ID]memo)
+	if m.units[unit] == nil {
+		return found
+	}
+	for id, known := range m.units[unit].objects {
+		if id.Group == gk.Group && id.Kind == gk.Kind && isNewer(known.resourceVersion, than) {
+			found[id] = known
+		}
+	}
+	return found
+}
+
+// begin says that a run writes from now on.
+func (m *memory) begin(unit string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(unit).runs++
+}
+
+// end says that the run is over, and whether anything moved meanwhile that it did not move.
+func (m *memory) end(unit string) (moved bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.of(unit)
+	if u.runs--; u.runs > 0 {
+		return false
+	}
+	for _, h := range u.heard {
+		moved = u.judge(h.id, h.change) || moved
+	}
+	u.heard = nil
+	return moved
+}
+
+// moved says whether a change is one that nobody here has made, and that may be more than one of the status.
+func (m *memory) moved(unit string, id render.ID, c watch.Change) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.units[unit]
+	switch {
+	case u == nil:
+		return false // nobody has planned for it yet
+	case u.runs > 0:
+		u.heard = append(u.heard, heard{id, c})
+		return false
+	default:
+		return u.judge(id, c)
+	}
+}
+
+// judge a change. One of the status alone is taken note of.
+func (u *memories) judge(id render.ID, c watch.Change) (moved bool) {
+	known, ok := u.objects[id]
+	switch {
+	case !ok:
+		return !c.Gone && !c.Quiet
+	case known.resourceVersion == c.Version || isNewer(known.resourceVersion, c.Version):
+		return c.Gone && known.resourceVersion == c.Version
+	case c.Gone:
+		return known.uid == c.UID
+	case c.Quiet && known.uid == c.UID && known.resourceVersion == c.Before:
+		known.resourceVersion, known.stale = c.Version, true
+		u.objects[id] = known
+		return false
+	default:
+		return true
+	}
 }

@@ -58,6 +58,10 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 	for i := range all {
 		all[i].hash = all[i].remembered()
 	}
+	if err := p.fill(ctx, all); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	a.keepWatching(u, kinds, c)
 	steps, errs := p.examineAll(ctx, all)
 	if err := errors.Join(append(faults, errs...)...); err != nil {
 		if ctx.Err() != nil {

@@ -106,7 +106,11 @@ func (a *Applier) planAll(ctx context.Context, u Unit) (*planner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
 	}
-	return &planner{Applier: a, unit: u, live: found, catalog: c, pending: make(map[render.ID]Action)}, nil
+	p := &planner{Applier: a, unit: u, live: found, catalog: c, pending: make(map[render.ID]Action)}
+	if err := p.fill(ctx, nil); err != nil {
+		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
+	}
+	return p, nil
 }
 
 // Orphan makes nothing of the unit ours any more: the objects stay as they are, without our label and without our field manager.

@@ -30,6 +30,12 @@ func (a *Applier) Run(ctx context.Context, p *Plan) (*Result, error) {
 	if err := r.recordBefore(ctx); err != nil {
 		return r.result, err
 	}
+	a.memory.begin(p.Unit.ID)
+	defer func() {
+		if a.memory.end(p.Unit.ID) {
+			a.wake(p.Unit.ID)
+		}
+	}()
 	first := 0
 	for _, wave := range p.Waves {
 		steps := r.result.Steps[first : first+len(wave.Steps)]

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -69,16 +70,16 @@ func New(cfg *rest.Config, opts Options) (*Syncer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	s, _, err := newSyncer(cfg, c, nil, opts)
+	s, _, err := newSyncer(cfg, c, nil, opts, apply.Options{})
 	return s, err
 }
 
-func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opts Options) (*Syncer, *apply.Applier, error) {
+func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opts Options, applying apply.Options) (*Syncer, *apply.Applier, error) {
 	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout})
 	if err != nil {
 		return nil, nil, err
 	}
-	applier, err := apply.New(cfg, apply.Options{})
+	applier, err := apply.New(cfg, applying)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,9 +116,14 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
-	syncer, applier, err := newSyncer(cfg, mgr.GetAPIReader(), mgr.GetClient(), opts.Options)
+	wakes := &waker{log: log}
+	syncer, applier, err := newSyncer(cfg, mgr.GetAPIReader(), mgr.GetClient(), opts.Options, apply.Options{Wake: wakes.wake, WatchBroken: wakes.broken})
 	if err != nil {
 		return err
+	}
+	wakes.units = &syncer.units
+	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
+		return fmt.Errorf("add the watches: %w", err)
 	}
 	instance, err := os.Hostname() // in a cluster, the name of the pod
 	if err != nil {
@@ -133,8 +139,9 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		},
 	}
 	err = builder.ControllerManagedBy(mgr).
-		For(&v1alpha1.Mooring{}, builder.WithPredicates(wakes())).
-		Watches(&v1alpha1.Mooring{}, syncer.waits.ending(), builder.WithPredicates(wakes())).
+		For(&v1alpha1.Mooring{}, builder.WithPredicates(asking())).
+		Watches(&v1alpha1.Mooring{}, syncer.waits.ending(), builder.WithPredicates(asking())).
+		WatchesRawSource(wakes.source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: patient * concurrent(opts)}).
 		Complete(r)
 	if err != nil {

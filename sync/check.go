@@ -45,7 +45,7 @@ func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error 
 		return &StageError{Stage: report.StageCheck, Err: err}
 	}
 	house, err := p.house(ctx)
-	if err == nil && (t.verdict == nil || t.verdict.by != house.key || t.verdict.open()) {
+	if err == nil && (t.verdict == nil || t.verdict.by != house.key || t.verdict.open() && !p.woken) {
 		var v *verdict
 		if v, err = p.look(ctx, remote, t, house); err == nil {
 			t.verdict = v

@@ -120,11 +120,11 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 	return t.as(rev), nil
 }
 
-// newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy asks no
+// newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy, or that corrects drift, asks no
 // more often than the interval says.
 func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
 	defer p.took(report.StageFetch)()
-	if p.unit.fresh(p.mooring) {
+	if p.unit.fresh(p.mooring, p.woken) {
 		return p.unit.newest, nil
 	}
 	rev, err := p.resolve(ctx, remote)

@@ -54,6 +54,8 @@ type pass struct {
 	out    Outcome
 	// removing is true for the pass that carries out the deletion policy: there is nothing newer than that.
 	removing bool
+	// woken is true for a pass that is made because an object moved.
+	woken bool
 }
 
 func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
@@ -66,6 +68,7 @@ func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
 		Reason:     v1alpha1.ReasonApplied,
 		Took:       map[report.Stage]time.Duration{},
 	}
+	p.woken = u.woken.Swap(false)
 	p.out.Applied, p.out.Digest = u.inForce(m)
 	if s.proxies != nil {
 		p.mesh = s.proxies.Mesh(propagation(m.Spec.Propagation))

@@ -209,9 +209,9 @@ func stackOf(err error) string {
 	return ""
 }
 
-// wakes lets those changes of a Mooring through that ask for a pass: its spec, its deletion, and the annotations by which
-// a person asks. Our own writes (status, finalizer, ApplySet annotations) do not wake us.
-func wakes() predicate.Predicate {
+// asking lets those changes of a Mooring through that ask for a pass: its spec, its deletion, and the annotations by which
+// a person asks. Our own writes (status, finalizer, ApplySet annotations) ask for none.
+func asking() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return asks(e.ObjectOld, e.ObjectNew)
 	}}

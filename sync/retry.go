@@ -34,7 +34,7 @@ func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	}
 	if !retried(out) {
 		u.failures = 0
-		return spread(interval)
+		return spread(u.untilGit(interval))
 	}
 	u.failures++
 	pause := firstRetry << min(u.failures-1, 16)
@@ -42,6 +42,14 @@ func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 		pause = max(pause, e.RetryAfter) // the server asks us to come later
 	}
 	return spread(min(pause, interval))
+}
+
+// untilGit is the rest of the interval: passes in between, which correct drift, do not put off the next question to Git.
+func (u *unit) untilGit(interval time.Duration) time.Duration {
+	if u.newestAt.IsZero() {
+		return interval
+	}
+	return max(interval-time.Since(u.newestAt), time.Second)
 }
 
 // retried is true for a failure that trying again may cure.

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,6 +55,8 @@ type unit struct {
 	// claims are the value of the ClaimsAnnotation, once it was read or written.
 	claims      string
 	claimsKnown bool
+	// woken is true when the next pass is asked for because an object moved.
+	woken atomic.Bool
 	// checks of health, compiled from the expressions that they are the key of.
 	checks healthChecks
 }
@@ -84,6 +87,15 @@ func (us *units) forget(name types.NamespacedName) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	delete(us.units, name)
+}
+
+// wake says of a unit that is worked for that an object of it moved.
+func (us *units) wake(name types.NamespacedName) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	if u := us.units[name]; u != nil {
+		u.woken.Store(true)
+	}
 }
 
 func (u *unit) known(key targetKey) *target {
@@ -124,9 +136,9 @@ func (u *unit) asked(m *v1alpha1.Mooring, rev repos.Revision) {
 	u.newestFor, u.newestAsk = m.Generation, m.Annotations[v1alpha1.ReconcileAnnotation]
 }
 
-// fresh is true while a unit waits for health and its last answer from Git is younger than the interval.
-func (u *unit) fresh(m *v1alpha1.Mooring) bool {
-	return !u.waiting.IsZero() && !u.newest.IsZero() &&
+// fresh is true for a pass that is not made for Git's sake, while the last answer from Git is younger than the interval.
+func (u *unit) fresh(m *v1alpha1.Mooring, woken bool) bool {
+	return (woken || !u.waiting.IsZero()) && !u.newest.IsZero() &&
 		u.newestFor == m.Generation && u.newestAsk == m.Annotations[v1alpha1.ReconcileAnnotation] &&
 		time.Since(u.newestAt) < m.Spec.Interval.Duration
 }

@@ -38,7 +38,8 @@ var arrows = map[string][]string{
 	"render/check/schema":   {"render"},
 	"render/check/legacy":   {"render"},
 	"render/check/policy":   {"render"},
-	"apply":                 {"render"},
+	"apply":                 {"render", "apply/watch"},
+	"apply/watch":           {},
 	"apply/istiod":          {"apply", "render"},
 	"sync/v1alpha1":         {},
 	// An outcome is all that a pass did, so its fields have the types of every stage.
@@ -51,7 +52,7 @@ var arrows = map[string][]string{
 
 // fences are libraries that only some packages may know, so that the rest can be read and tested without them.
 var fences = map[string][]string{
-	"k8s.io/client-go":               {"apply", "apply/istiod", "sync", "sync/report", "cmd/mooring/...", "test/..."},
+	"k8s.io/client-go":               {"apply", "apply/istiod", "apply/watch", "sync", "sync/report", "cmd/mooring/...", "test/..."},
 	"sigs.k8s.io/controller-runtime": {"apply", "sync", "sync/report", "cmd/mooring/...", "test/..."},
 	"github.com/go-git":              {"repos", "test/..."},
 	"sigs.k8s.io/kustomize":          {"render", "test/..."},
