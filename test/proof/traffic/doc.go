@@ -12,7 +12,7 @@
 //   - [Retired]: the default route of a host and port, which no VirtualService made, in the moment between the response that takes its cluster and the one
 //     that takes the route, where the proxy has neither in the end. istiod makes both out of one object and sends clusters first, so
 //     whoever deletes a Service makes such a moment. Nothing that the mesh's own routes lead to is concerned: those had been moved before.
-//   - [Hidden]: a Sidecar takes a host away from the proxies of its namespace, and the host has a VirtualService, which stays as it is. The Sidecar is one
+//   - [Hidden]: a Sidecar takes a host away from the proxies of its namespace, and the host has a VirtualService, which stays or is new. The Sidecar is one
 //     object that says all at once, and istiod again sends clusters first.
 //   - [Cold]: a route of a VirtualService, for a host that the proxy had before, leads to a cluster whose endpoints have not come
 //     yet: to Envoy that is a cluster which it does not have yet.

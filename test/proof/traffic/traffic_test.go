@@ -98,10 +98,10 @@ func stream(t *testing.T, cluster *kube.Cluster, way applied, name string, seed 
 	}
 	settle(t, cluster, pilot, watches, mesh)
 	for n := range commits {
-		before, rules := mesh.Files(), rulesOf(mesh)
+		before := mesh.Files()
 		change := mesh.Change()
 		after := rulesOf(mesh)
-		stays := func(rule string) bool { return rules[rule] && after[rule] }
+		stays := func(rule string) bool { return after[rule] }
 		for _, w := range watches {
 			w.Begin()
 		}

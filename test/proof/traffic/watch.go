@@ -112,7 +112,7 @@ type Commit struct {
 	Responses []string
 }
 
-// End ends a commit, when all is at rest. stays says of a VirtualService, as namespace/name, that the commit neither makes nor deletes it.
+// End ends a commit, when all is at rest. stays says of a VirtualService, as namespace/name, that the commit does not delete it.
 func (w *Watch) End(stays func(rule string) bool) Commit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
