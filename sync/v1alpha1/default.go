@@ -26,6 +26,12 @@ func (m *Mooring) Default() {
 	if s.Prune.MaxObjects == nil {
 		s.Prune.MaxObjects = new(int32(50))
 	}
+	if s.Drift == nil {
+		s.Drift = &Drift{}
+	}
+	if s.Drift.Mode == "" {
+		s.Drift.Mode = DriftCorrect
+	}
 	if s.Check != nil && s.Check.FailOn == "" {
 		s.Check.FailOn = CheckError
 	}

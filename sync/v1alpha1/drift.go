@@ -4,13 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Drift says how differences between Git and the cluster are treated.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.mode)",message="drift.mode is not supported by this version of Mooring; drift is always corrected, and single objects are left alone with the annotation mooring.dev/drift: ignore"
+// Drift says how differences between the applied revision and the cluster are treated.
 type Drift struct {
-	// What is done about drift. Not supported by this version: refused. Drift is always corrected.
+	// What is done about drift: Correct puts back what somebody changed, deleted or added. Alarm changes nothing and says so:
+	// in status.drift, the condition Drifted, Events and metrics. What a new commit changes is applied in both modes. A
+	// commit that changes an object applies that object whole; what drifted in others stays as it is.
 	// +optional
-	Mode string `json:"mode,omitempty"`
+	// +kubebuilder:default=Correct
+	Mode DriftMode `json:"mode,omitempty"`
 
 	// Fields that others write on purpose. What Git says there counts when the object is made, and never again. Not
 	// needed for what an autoscaler, Argo Rollouts, Flagger or istiod writes: that is left to them anyway.
@@ -18,6 +19,19 @@ type Drift struct {
 	// +kubebuilder:validation:MaxItems=100
 	Ignore []DriftIgnore `json:"ignore,omitempty"`
 }
+
+// DriftMode is what is done about drift.
+//
+// +kubebuilder:validation:Enum=Correct;Alarm
+type DriftMode string
+
+// The modes.
+const (
+	// DriftCorrect puts it back.
+	DriftCorrect DriftMode = "Correct"
+	// DriftAlarm changes nothing and says so.
+	DriftAlarm DriftMode = "Alarm"
+)
 
 // DriftIgnore names fields of some objects.
 type DriftIgnore struct {

@@ -31,7 +31,7 @@ schedule: "*/10 8-18 * * MON-FRI"
 windows:
 - {kind: Deny, schedule: "0 17 * * FRI", duration: 63h, timeZone: Europe/Berlin}
 prune: {enabled: false, maxPercent: 26, maxObjects: 51}
-drift: {mode: Correct, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}
+drift: {mode: Alarm, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}
 check: {failOn: Warning, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}], policies: [{path: policies}, {configMapRef: {name: house, key: mesh.yaml}}]}
 promotion: {from: {name: staging}, soak: 30m, mode: Follow}
 dependsOn: [{name: istio}]
@@ -106,6 +106,7 @@ func TestDefaults(t *testing.T) {
 			Interval: metav1.Duration{Duration: 5 * time.Minute},
 			Timeout:  metav1.Duration{Duration: 5 * time.Minute},
 			Prune:    v1alpha1.Prune{Enabled: new(true), MaxPercent: new(int32(25)), MaxObjects: new(int32(50))},
+			Drift:    &v1alpha1.Drift{Mode: v1alpha1.DriftCorrect},
 
 			Propagation: v1alpha1.Propagation{
 				Ask: v1alpha1.AskPortForward, Pause: metav1.Duration{Duration: 5 * time.Second}, Timeout: metav1.Duration{Duration: time.Minute},

@@ -141,8 +141,9 @@ type MooringSpec struct {
 	// When new commits may be applied. Not supported by this version: refused.
 	// +optional
 	Windows []Unsupported `json:"windows,omitempty"`
-	// Which fields are left to others. Everything else that differs from Git is corrected.
+	// What is done when somebody changes what is kept, and which fields are left to others.
 	// +optional
+	// +kubebuilder:default={}
 	Drift *Drift `json:"drift,omitempty"`
 	// Which findings of the check keep a commit out of the cluster, which do not, and the rules of the house. Without it,
 	// new findings of level Error do.

@@ -148,8 +148,8 @@ func TestRefused(t *testing.T) {
 		"empty schedule":       {with("schedule: ''"), "schedule is not supported by this version of Mooring"},
 		"windows":              {with("windows: [{kind: Deny, schedule: '0 17 * * FRI', duration: 63h, timeZone: Europe/Berlin}]"), "windows are not supported by this version of Mooring; use suspend"},
 		"empty windows":        {with("windows: []"), "windows are not supported by this version of Mooring"},
-		"drift mode":           {with("drift: {mode: Correct, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}"), "drift.mode is not supported by this version of Mooring; drift is always corrected"},
-		"empty drift mode":     {with("drift: {mode: ''}"), "drift.mode is not supported by this version of Mooring"},
+		"drift mode":           {with("drift: {mode: Ignore}"), `supported values: "Correct", "Alarm"`},
+		"empty drift mode":     {with("drift: {mode: ''}"), `supported values: "Correct", "Alarm"`},
 		"ignore nothing":       {with("drift: {ignore: [{target: {kind: Deployment}}]}"), "spec.drift.ignore[0].paths: Required value"},
 		"ignore no paths":      {with("drift: {ignore: [{paths: []}]}"), "spec.drift.ignore[0].paths"},
 		"ignore a name":        {with("drift: {ignore: [{paths: [spec.replicas]}]}"), "spec.drift.ignore[0].paths[0]"},
@@ -325,10 +325,12 @@ func TestStatusLists(t *testing.T) {
 		most  int
 		entry map[string]any
 	}{
-		"history":    {10, map[string]any{"revision": "main@sha1:" + id, "appliedAt": "2026-01-02T03:04:05Z", "digest": "sha256:00"}},
-		"drift":      {20, map[string]any{"object": "VirtualService/shop/web"}},
-		"findings":   {20, map[string]any{"code": "IST0101", "level": "Error", "message": "m"}},
-		"notChecked": {20, map[string]any{"code": "IST0101", "about": "hosts", "why": "forbidden"}},
+		"history":     {10, map[string]any{"revision": "main@sha1:" + id, "appliedAt": "2026-01-02T03:04:05Z", "digest": "sha256:00"}},
+		"drift":       {20, map[string]any{"object": "VirtualService/shop/web"}},
+		"corrections": {20, map[string]any{"object": "VirtualService/shop/web", "correctedAt": "2026-01-02T03:04:05Z"}},
+		"fights":      {20, map[string]any{"object": "VirtualService/shop/web", "corrections": int64(4), "since": "2026-01-02T03:04:05Z", "next": "2026-01-02T03:04:05Z"}},
+		"findings":    {20, map[string]any{"code": "IST0101", "level": "Error", "message": "m"}},
+		"notChecked":  {20, map[string]any{"code": "IST0101", "about": "hosts", "why": "forbidden"}},
 	}
 	for field, c := range entries {
 		for n, good := range map[int]bool{c.most: true, c.most + 1: false} {

@@ -74,13 +74,23 @@ type MooringStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	History []HistoryEntry `json:"history,omitempty"`
-	// The first twenty fields that differ from the applied revision and could not be put right.
+	// The first twenty fields that differ from the applied revision: because drift is only told of, because of a fight, or
+	// because they could not be put right.
 	// +optional
 	// +kubebuilder:validation:MaxItems=20
 	Drift []DriftEntry `json:"drift,omitempty"`
 	// How many fields differ in all.
 	// +optional
 	DriftCount int32 `json:"driftCount,omitempty"`
+	// The last twenty fields that were put back, the newest first.
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	Corrections []CorrectionEntry `json:"corrections,omitempty"`
+	// The first twenty fields that somebody changes again each time they are put back. These are put back ever more slowly,
+	// until nobody has undone it for ten minutes.
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	Fights []FightEntry `json:"fights,omitempty"`
 	// The first twenty findings about the newest revision, those that keep it out of the cluster first. Findings that the mesh has
 	// already in objects of somebody else are left out.
 	// +optional
@@ -137,7 +147,7 @@ type HistoryEntry struct {
 type DriftEntry struct {
 	// Kind/namespace/name.
 	Object string `json:"object"`
-	// JSON pointer.
+	// JSON pointer; empty when it is the whole object that was deleted, or that is there and should not be.
 	// +optional
 	Field string `json:"field,omitempty"`
 	// What Git wants. Secrets are masked.
@@ -146,12 +156,79 @@ type DriftEntry struct {
 	// What the cluster has. Secrets are masked.
 	// +optional
 	Live string `json:"live,omitempty"`
-	// The field manager that wrote the live value.
+	// The field manager that wrote the live value. Empty where the cluster does not say it: what is removed or deleted
+	// leaves no name behind.
 	// +optional
 	Manager string `json:"manager,omitempty"`
-	// Since when it is known.
+	// How it wrote: Update or Apply.
+	// +optional
+	Operation string `json:"operation,omitempty"`
+	// When it wrote to the object last.
+	// +optional
+	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
+	// Since when it is known that the field has this live value.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// Why it is not put right: Alarm, Fight or NotCorrected.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+}
+
+// Reasons why drift is not put right; those of the condition Drifted when it is True.
+const (
+	// ReasonAlarm : spec.drift.mode says so.
+	ReasonAlarm = "Alarm"
+	// ReasonFight : somebody undoes each correction, and the next one waits.
+	ReasonFight = "Fight"
+	// ReasonNotCorrected : it was tried and failed, or the pass did not come to it.
+	ReasonNotCorrected = "NotCorrected"
+)
+
+// CorrectionEntry is one field of a live object that somebody had changed and that was put back.
+type CorrectionEntry struct {
+	// Kind/namespace/name.
+	Object string `json:"object"`
+	// JSON pointer; empty when it is the whole object that had been deleted, or that should not have been there.
+	// +optional
+	Field string `json:"field,omitempty"`
+	// What Git wants, and what it is again. Secrets are masked.
+	// +optional
+	Want string `json:"want,omitempty"`
+	// What the cluster had. Secrets are masked.
+	// +optional
+	Live string `json:"live,omitempty"`
+	// The field manager that had written it; empty where the cluster did not say it.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// How it had written: Update or Apply.
+	// +optional
+	Operation string `json:"operation,omitempty"`
+	// When it had written to the object last.
+	// +optional
+	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
+	// When it was put back.
+	CorrectedAt metav1.Time `json:"correctedAt"`
+}
+
+// FightEntry is one field that Mooring and somebody else set by turns.
+type FightEntry struct {
+	// Kind/namespace/name.
+	Object string `json:"object"`
+	// API group of the object; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// JSON pointer; empty when it is the whole object that is deleted each time.
+	// +optional
+	Field string `json:"field,omitempty"`
+	// The field manager that undoes what the field manager mooring writes; empty where the cluster does not say it.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// How often it was put back since the fight began.
+	Corrections int32 `json:"corrections"`
+	// When it was put back for the first time.
+	Since metav1.Time `json:"since"`
+	// The object is not put back before.
+	Next metav1.Time `json:"next"`
 }
 
 // FindingEntry is one fault that the check found in the newest revision.
