@@ -84,7 +84,7 @@ func (s *Syncer) Preview(ctx context.Context, m *v1alpha1.Mooring) Outcome {
 
 func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.Tool) (out Outcome) {
 	p := s.begin(m)
-	p.from = from
+	p.from, p.previewing = from, true
 	p.slots.take()
 	defer p.slots.give()
 	ctx, cancel := context.WithTimeout(ctx, p.mooring.Spec.Timeout.Duration)
@@ -183,8 +183,10 @@ func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revi
 
 // plan compares a target with the cluster.
 func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
+	drift := p.driftPolicy(ctx, t)
 	defer p.took(report.StagePlan)()
 	policy := p.policy(t.rev)
+	policy.Drift = drift
 	var err error
 	if policy.Ignore, err = ignoreRules(p.mooring); err != nil {
 		return nil, &StageError{Stage: report.StagePlan, Err: err}
@@ -202,8 +204,14 @@ func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
 	p.out.Cause = p.cause(t)
+	before := p.unit.unfinished
+	p.unit.unfinished = before || plan.Changes() && t.digest != p.out.Digest
 	result, err := p.write(ctx, plan)
+	if result == nil {
+		p.unit.unfinished = before
+	}
 	p.out.Result = result
+	p.noteDrift()
 	if p.gaveWay(err) {
 		return p.out
 	}
@@ -246,6 +254,7 @@ func (p *pass) keep(ctx context.Context, refused error) Outcome {
 		defer p.took(report.StageApply)()
 		p.out.Cause = report.CauseDrift
 		p.out.Result, err = p.write(ctx, plan)
+		p.noteDrift()
 	}
 	if guarded != nil {
 		p.out.Plan = guarded

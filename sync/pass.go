@@ -48,7 +48,9 @@ type pass struct {
 	mesh    *istiod.Mesh // nil where nobody asks
 	stage   report.Stage
 	from    []apply.Tool // that a preview takes objects over from
-	keeping bool         // what was applied last is kept in force, because the newest commit is refused
+	// previewing is true where somebody looks on and nothing is written.
+	previewing bool
+	keeping    bool // what was applied last is kept in force, because the newest commit is refused
 	// wanted by the newest commit; nil as long as it is not known, or unfit.
 	wanted *render.Set
 	out    Outcome
@@ -134,7 +136,7 @@ func (p *pass) applied(t *target) {
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
-	p.unit.inforce = t
+	p.unit.inforce, p.unit.unfinished = t, false
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
 		p.unit.healthy()
 		return

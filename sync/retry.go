@@ -23,7 +23,17 @@ const (
 // next is the pause before the next pass of a unit, which counts its failures. Fetching and applying may work the
 // next time, so they are tried sooner than the interval says, with growing pauses; so is a check that could not be made. Rendering, findings and
 // guards answer the same until another commit is there: they wait for the interval.
+//
+// A fight has times of its own, which are not to be missed for a long interval.
 func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
+	pause := u.pause(m, out)
+	if at := u.fights.wake(time.Now()); !at.IsZero() {
+		pause = min(pause, time.Until(at)+time.Millisecond)
+	}
+	return pause
+}
+
+func (u *unit) pause(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	interval := m.Spec.Interval.Duration
 	if out.GaveWay() != nil {
 		return time.Millisecond // something newer waits

@@ -16,29 +16,16 @@ import (
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
-	// Reason is a Ready reason, or DriftCorrected, ProxiesNotAsked or Recovered.
+	// Reason is a Ready reason, or DriftCorrected, DriftDetected, Fight, FightOver, ProxiesNotAsked or Recovered.
 	Reason string
-	// Action says what Mooring did: Apply, Correct, Refuse.
+	// Action says what Mooring did: Apply, Correct, Refuse, Alarm.
 	Action string
 	Note   string
 }
 
 // Events of a pass, from the status before and after it. Most passes have none.
 func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
-	var events []Event
-	changed := 0
-	if out.Result != nil {
-		changed = out.Result.Counts().Changes()
-	}
-	switch {
-	case changed > 0 && out.Cause == CauseDrift:
-		events = append(events, Event{corev1.EventTypeNormal, "DriftCorrected", "Correct", "corrected to " + out.Applied.String() + ": " + did(out.Result)})
-	case changed > 0:
-		events = append(events, Event{corev1.EventTypeNormal, v1alpha1.ReasonApplied, "Apply", revision(out) + ": " + did(out.Result)})
-	}
-	if changed > 0 && out.Unasked != "" {
-		events = append(events, Event{corev1.EventTypeNormal, "ProxiesNotAsked", "Apply", "a pause had to do between two waves: " + out.Unasked})
-	}
+	events := append(writes(out), drifts(out)...)
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	if is == nil || (was != nil && was.Reason == is.Reason && was.Message == is.Message) {
 		return events
@@ -52,19 +39,85 @@ func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 	return events
 }
 
+// writes tells what a run wrote: what was put back, and what a commit changed.
+func writes(out Outcome) []Event {
+	if out.Result == nil {
+		return nil
+	}
+	var events []Event
+	corrected := func(s apply.StepResult) bool { return s.Drift != "" }
+	if note := did(out.Result, corrected); note != "" {
+		events = append(events, Event{corev1.EventTypeNormal, "DriftCorrected", "Correct", "corrected to " + out.Applied.String() + ": " + note})
+	}
+	note := did(out.Result, func(s apply.StepResult) bool { return !corrected(s) })
+	if note != "" {
+		events = append(events, Event{corev1.EventTypeNormal, v1alpha1.ReasonApplied, "Apply", revision(out) + ": " + note})
+	}
+	if len(events) > 0 && out.Unasked != "" {
+		events = append(events, Event{corev1.EventTypeNormal, "ProxiesNotAsked", "Apply", "a pause had to do between two waves: " + out.Unasked})
+	}
+	return events
+}
+
+// drifts tells of drift that is left as it is, when it is new, and of fights when they begin and when they are over.
+func drifts(out Outcome) []Event {
+	var events []Event
+	var found []string
+	for _, d := range out.Drift {
+		if d.New && d.Reason == v1alpha1.ReasonAlarm {
+			found = append(found, fmt.Sprintf("%s: is %s, Git wants %s", d, orNone(d.Live), orNone(d.Want)))
+		}
+	}
+	if len(found) > 0 {
+		events = append(events, Event{
+			corev1.EventTypeWarning, "DriftDetected", "Alarm",
+			few(found, "fields") + ". It is left as it is, because spec.drift.mode is Alarm",
+		})
+	}
+	for _, f := range out.FightsBegun {
+		events = append(events, Event{
+			corev1.EventTypeWarning, v1alpha1.ReasonFight, "Correct",
+			fmt.Sprintf("%s: put back %d times; from now on ever more slowly", f, f.Corrections),
+		})
+	}
+	for _, f := range out.FightsOver {
+		events = append(events, Event{
+			corev1.EventTypeNormal, "FightOver", "Correct",
+			fmt.Sprintf("nobody has undone it for a while: %s of %s, which %s had changed", f.What(), f.ID, f.With()),
+		})
+	}
+	return events
+}
+
+func orNone(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	return Text(v)
+}
+
 func revision(out Outcome) string {
-	if out.Err != nil && !out.Newest.IsZero() {
+	if out.Err != nil && !out.Newest.IsZero() && out.Cause != CauseDrift {
 		return out.Newest.String() + " in part"
 	}
 	return out.Applied.String()
 }
 
-// did says what a run changed: the counts, then the first objects, each with the first field that was put right
-// and the manager that had written it.
-func did(r *apply.Result) string {
-	c := r.Counts()
-	var objects []string
+// did says what a run changed of these: the counts, then the first objects, each with the first field that was put right
+// and the manager that had written it. Empty when it changed nothing of them.
+func did(r *apply.Result, which func(apply.StepResult) bool) string {
+	of := &apply.Result{}
 	for _, step := range r.Steps {
+		if which(step) {
+			of.Steps = append(of.Steps, step)
+		}
+	}
+	c := of.Counts()
+	if c.Changes() == 0 {
+		return ""
+	}
+	var objects []string
+	for _, step := range of.Steps {
 		if step.State != apply.Done || step.Again() {
 			continue
 		}
@@ -84,8 +137,8 @@ func fields(diff []apply.FieldDiff) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, " (%s", diff[0].Path)
-	if diff[0].Manager != "" && diff[0].Manager != apply.FieldManager {
-		fmt.Fprintf(&b, " by %s", diff[0].Manager)
+	if who := diff[0].Who(); who != "" {
+		fmt.Fprintf(&b, " by %s", who)
 	}
 	if len(diff) > 1 {
 		fmt.Fprintf(&b, " and %d more fields", len(diff)-1)

@@ -15,6 +15,8 @@ type Metrics struct {
 	stages      *prometheus.HistogramVec
 	changes     *prometheus.CounterVec
 	corrections *prometheus.CounterVec
+	drifted     *prometheus.GaugeVec
+	fights      *prometheus.GaugeVec
 	objects     *prometheus.GaugeVec
 	findings    *prometheus.GaugeVec
 	notChecked  *prometheus.GaugeVec
@@ -45,6 +47,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mooring_drift_corrections_total", Help: "Objects that somebody had changed and that were put back.",
 		}, unit),
+		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_drifted_objects", Help: "Objects that differ from the applied revision: only told of, fought over, or not put right.",
+		}, unit),
+		fights: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_fights", Help: "Fields that Mooring and somebody else set by turns, and that are put back ever more slowly.",
+		}, unit),
 		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mooring_objects", Help: "Objects of the applied revision.",
 		}, unit),
@@ -71,7 +79,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.objects, m.findings, m.notChecked, m.finished}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.finished}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -110,9 +118,9 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	} {
 		m.changes.WithLabelValues(namespace, name, string(action)).Add(float64(n))
 	}
-	if out.Cause == CauseDrift {
-		m.corrections.WithLabelValues(namespace, name).Add(float64(counts.Changes()))
-	}
+	m.corrections.WithLabelValues(namespace, name).Add(float64(objectsOf(out.Corrected())))
+	m.drifted.WithLabelValues(namespace, name).Set(float64(objectsOf(out.Drifting())))
+	m.fights.WithLabelValues(namespace, name).Set(float64(len(out.Fights)))
 }
 
 func number(b bool) float64 {

@@ -84,6 +84,10 @@ type Outcome struct {
 	NotChecked []check.Gap
 	// Plan that was run, or that a guard refused, or that a preview ends with; nil when it did not come to one.
 	Plan *apply.Plan
+	// Drift that the pass found, put right or not, in the order of the plan. It says nothing when nothing was run.
+	Drift []Drift
+	// Fights that go on; those that this pass saw begin, and those that it saw to be over.
+	Fights, FightsBegun, FightsOver []Fight
 	// Result of the run; nil when nothing was run.
 	Result *apply.Result
 	// Unasked is why istiod was not asked whether the proxies have what was written, where a pause had to do; empty when it was, or when

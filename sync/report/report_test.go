@@ -41,6 +41,19 @@ func applied(steps ...apply.Step) report.Outcome {
 	}
 }
 
+// drifted is a pass that found drift and put it right, or did not for a reason.
+func drifted(reason string, steps ...apply.Step) report.Outcome {
+	out := applied(steps...)
+	out.Cause = report.CauseDrift
+	for _, s := range out.Result.Steps {
+		for _, d := range report.DriftOf(s, reason) {
+			d.Since, d.New = out.Finished, true
+			out.Drift = append(out.Drift, d)
+		}
+	}
+	return out
+}
+
 func refused(stage report.Stage, reason string, err error) report.Outcome {
 	return report.Outcome{
 		Generation: 1, Reason: reason, Stage: stage, Err: err, Newest: second, Applied: first, Digest: "sha256:1",
@@ -132,10 +145,9 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 		}
 		return strings.Join(names, ", ")
 	}
-	edited := applied(apply.Step{Action: apply.Update, ID: route, Diff: []apply.FieldDiff{
+	edited := drifted("", apply.Step{Action: apply.Update, Drift: apply.DriftChanged, ID: route, Diff: []apply.FieldDiff{
 		{Path: "/spec/http/0/timeout", Manager: "kubectl-edit"}, {Path: "/spec/hosts"},
 	}})
-	edited.Cause = report.CauseDrift
 	broken := refused(report.StageRender, v1alpha1.ReasonRenderFailed, errors.New("web.yaml:3: bad"))
 	for _, c := range []struct {
 		name string
@@ -196,23 +208,6 @@ func TestUnhealthyIsNamed(t *testing.T) {
 	}
 	if c := condition(t, s, v1alpha1.ConditionHealthy); c.Status != metav1.ConditionFalse {
 		t.Errorf("Healthy is %v", c)
-	}
-}
-
-func TestDriftThatStaysIsListedWithItsBeginning(t *testing.T) {
-	out := applied()
-	out.Reason, out.Stage, out.Err = v1alpha1.ReasonApplyFailed, report.StageApply, errors.New("denied")
-	out.Result.Steps = []apply.StepResult{{State: apply.Failed, Step: apply.Step{Action: apply.Update, ID: route, Diff: []apply.FieldDiff{
-		{Path: "/spec/hosts", Want: []any{"web"}, Live: []any{"evil"}, Manager: "kubectl-edit"},
-	}}}}
-	m := after(&v1alpha1.Mooring{}, out)
-	out.Finished = noon.Add(time.Hour)
-	s := after(m, out).Status
-	if s.DriftCount != 1 || len(s.Drift) != 1 || !s.Drift[0].Since.Time.Equal(noon) || s.Drift[0].Manager != "kubectl-edit" {
-		t.Errorf("drift %+v", s.Drift)
-	}
-	if c := condition(t, s, v1alpha1.ConditionDrifted); c.Status != metav1.ConditionTrue {
-		t.Errorf("Drifted is %v", c)
 	}
 }
 

@@ -3,12 +3,12 @@ package report
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -47,7 +47,7 @@ func (r *Reporter) Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome)
 	after := m.DeepCopy()
 	after.Status = Status(m, out)
 	events := Events(m.Status, after.Status, out)
-	if !reflect.DeepEqual(m.Status, after.Status) {
+	if !equality.Semantic.DeepEqual(m.Status, after.Status) {
 		sent := after.DeepCopy()
 		if err := r.Client.Status().Patch(ctx, sent, client.MergeFrom(m)); err != nil {
 			return fmt.Errorf("write status of Mooring %s/%s: %w", m.Namespace, m.Name, err)

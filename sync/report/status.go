@@ -1,13 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -34,8 +32,9 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 		s.Findings, s.FindingCount, s.BlockingCount = findings(out)
 		s.NotChecked, s.NotCheckedCount = notChecked(out.NotChecked)
 	}
-	s.Drift, s.DriftCount = drift(s.Drift, out)
 	if out.Result != nil {
+		s.Drift, s.DriftCount = driftEntries(out)
+		s.Corrections, s.Fights = corrections(s.Corrections, out), fightEntries(out)
 		s.Inventory = &v1alpha1.Inventory{Objects: int32(out.Result.Objects), ID: out.Plan.Unit.ID}
 	}
 	if !out.Applied.IsZero() {
@@ -78,11 +77,8 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 	if out.Result == nil {
 		return // nothing was looked at: what was known of drift and health stays
 	}
-	if n := len(pending(out)); n > 0 {
-		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, "NotCorrected", fmt.Sprintf("%d objects differ from the applied revision and could not be put right", n))
-	} else {
-		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, "InSync", "every object is as the applied revision wants it")
-	}
+	status, why, what := drifted(out)
+	set(v1alpha1.ConditionDrifted, status, why, what)
 	if sick := out.Result.Unhealthy(); len(sick) > 0 {
 		set(v1alpha1.ConditionHealthy, metav1.ConditionFalse, "Unhealthy", unhealthy(sick))
 	} else {
@@ -97,14 +93,6 @@ func stalls(out Outcome) bool {
 		return out.Again != AgainSoon
 	}
 	return false
-}
-
-// pending lists the steps that a run did not come to or that failed.
-func pending(out Outcome) []apply.StepResult {
-	if out.Result == nil {
-		return nil
-	}
-	return append(out.Result.Failed(), out.Result.NotReached()...)
 }
 
 func findings(out Outcome) (listed []v1alpha1.FindingEntry, count, blocking int32) {
@@ -140,32 +128,6 @@ func notChecked(gaps []check.Gap) (listed []v1alpha1.NotCheckedEntry, count int3
 	return listed, int32(len(gaps))
 }
 
-// drift lists the fields that differ and could not be put right. An entry that was known keeps its since.
-func drift(known []v1alpha1.DriftEntry, out Outcome) (listed []v1alpha1.DriftEntry, count int32) {
-	if out.Result == nil {
-		return known, int32(len(known))
-	}
-	since := metav1.NewTime(out.Finished)
-	for _, step := range pending(out) {
-		for _, d := range step.Diff {
-			count++
-			if len(listed) == maxListed {
-				continue
-			}
-			entry := v1alpha1.DriftEntry{
-				Object: step.ID.String(), Field: d.Path, Want: value(d.Want), Live: value(d.Live), Manager: d.Manager, Since: &since,
-			}
-			for _, old := range known {
-				if old.Object == entry.Object && old.Field == entry.Field {
-					entry.Since = old.Since
-				}
-			}
-			listed = append(listed, entry)
-		}
-	}
-	return listed, count
-}
-
 // history puts a newly applied revision first. A pass that applied what was in force already adds nothing.
 func history(known []v1alpha1.HistoryEntry, out Outcome) []v1alpha1.HistoryEntry {
 	if len(known) > 0 && known[0].Revision == out.Applied.String() && known[0].Digest == out.Digest {
@@ -178,15 +140,4 @@ func history(known []v1alpha1.HistoryEntry, out Outcome) []v1alpha1.HistoryEntry
 	}
 	known = append([]v1alpha1.HistoryEntry{entry}, known...)
 	return known[:min(len(known), maxHistory)]
-}
-
-func value(v any) string {
-	if v == nil {
-		return ""
-	}
-	s := fmt.Sprint(v)
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
 }
