@@ -26,26 +26,13 @@ func knownOf(s v1alpha1.MooringStatus) known {
 	return all
 }
 
-// brokenOff reads from a status whether the apply of another revision than the one in force was begun and not finished.
-func brokenOff(s v1alpha1.MooringStatus) bool {
-	if s.LastAttemptedRevision == s.LastAppliedRevision {
-		return false
-	}
-	for _, c := range s.Conditions {
-		if c.Type == v1alpha1.ConditionReady {
-			return c.Reason == v1alpha1.ReasonApplyFailed || c.Reason == v1alpha1.ReasonProgressing
-		}
-	}
-	return false
-}
-
 func alarms(m *v1alpha1.Mooring) bool {
 	return m.Spec.Drift != nil && m.Spec.Drift.Mode == v1alpha1.DriftAlarm
 }
 
 // driftPolicy says what is drift in a plan for t, and what is done about it.
 func (p *pass) driftPolicy(ctx context.Context, t *target) apply.DriftPolicy {
-	policy := apply.DriftPolicy{InForce: p.inForceSet(ctx, t), Unfinished: p.unit.unfinished, Alarm: alarms(p.mooring)}
+	policy := apply.DriftPolicy{InForce: p.inForceSet(ctx, t), Unfinished: p.unit.unfinished != "", Alarm: alarms(p.mooring)}
 	if !policy.Alarm {
 		policy.Hold = p.unit.fights.held(time.Now())
 	}

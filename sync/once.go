@@ -205,9 +205,11 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
 	p.out.Cause = p.cause(t)
 	before := p.unit.unfinished
-	p.unit.unfinished = before || plan.Changes() && t.digest != p.out.Digest
+	if plan.Changes() && t.digest != p.out.Digest && !p.out.Applied.IsZero() {
+		p.unit.unfinished = t.rev.String()
+	}
 	result, err := p.write(ctx, plan)
-	if result == nil {
+	if result == nil { // it was not begun
 		p.unit.unfinished = before
 	}
 	p.out.Result = result

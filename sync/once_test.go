@@ -49,6 +49,7 @@ type world struct {
 	unhealthy  []apply.Health
 	panics     string
 
+	asked             repos.Revision // whose snapshot was asked for last
 	resolves, renders int
 	planned           []string // the object names of each set that was planned for
 	policies          []apply.Policy
@@ -85,6 +86,7 @@ func (w *world) Resolve(context.Context, repos.Remote, repos.Ref) (repos.Revisio
 }
 
 func (w *world) Snapshot(_ context.Context, _ repos.Remote, r repos.Revision) (*repos.Snapshot, error) {
+	w.asked = r
 	return &repos.Snapshot{Revision: r}, nil
 }
 
@@ -92,10 +94,10 @@ func (w *world) Snapshot(_ context.Context, _ repos.Remote, r repos.Revision) (*
 // revision that was asked for last.
 func (w *world) Render(_ context.Context, fsys fs.FS, dir string) (*render.Set, error) {
 	w.renders++
+	commit := w.asked.Commit
 	if w.panics == "render" {
 		panic("index out of range")
 	}
-	commit := w.head.Commit
 	if err := w.renderErr[commit]; err != nil {
 		return nil, err
 	}

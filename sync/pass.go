@@ -86,6 +86,7 @@ func (p *pass) end(panicked any) Outcome {
 	if p.mesh != nil {
 		p.out.Unasked = p.mesh.Unasked()
 	}
+	p.out.Unfinished = p.unit.unfinished
 	p.out.Finished = time.Now()
 	return p.out
 }
@@ -136,7 +137,7 @@ func (p *pass) applied(t *target) {
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
-	p.unit.inforce, p.unit.unfinished = t, false
+	p.unit.inforce, p.unit.unfinished = t, ""
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
 		p.unit.healthy()
 		return

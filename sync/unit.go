@@ -57,8 +57,8 @@ type unit struct {
 	claimsKnown bool
 	// woken is true when the next pass is asked for because an object moved.
 	woken atomic.Bool
-	// unfinished is true when the apply of another target than inforce was begun since and broken off.
-	unfinished bool
+	// unfinished is the revision whose apply was begun and broken off since inforce was applied; empty for none.
+	unfinished string
 	// drift that is known and not put right, and the fights that go on.
 	drift  known
 	fights fights
@@ -82,7 +82,7 @@ func (us *units) of(m *v1alpha1.Mooring) *unit {
 	name := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
 	u := us.units[name]
 	if u == nil || u.uid != m.UID {
-		u = &unit{uid: m.UID, unfinished: brokenOff(m.Status), drift: knownOf(m.Status), fights: fightsOf(m.Status)}
+		u = &unit{uid: m.UID, unfinished: m.Status.UnfinishedRevision, drift: knownOf(m.Status), fights: fightsOf(m.Status)}
 		us.units[name] = u
 	}
 	return u

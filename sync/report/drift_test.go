@@ -65,14 +65,17 @@ func TestDriftIsTold(t *testing.T) {
 		{"deleted", drifted(v1alpha1.ReasonAlarm, dropped), "True Alarm", []string{"VirtualService/shop/r1 was deleted"}, nil, nil},
 		{"extra", drifted(v1alpha1.ReasonAlarm, extra), "True Alarm", []string{"VirtualService/shop/r2 is there, and neither Git"}, nil, nil},
 		{
-			"put right", drifted("", put(edit())), "False InSync", []string{"every object"}, []v1alpha1.DriftEntry{},
+			"put right", drifted("", put(edit())), "False InSync",
+			[]string{"every object"},
+			[]v1alpha1.DriftEntry{},
 			[]string{"Normal DriftCorrected: corrected to main@sha1:" + strings.Repeat("a", 40) + ": 0 created, 1 configured, 0 deleted: " +
 				"configured VirtualService/shop/web (/spec/http/0/timeout by kubectl-edit (Update, 2026-03-01T11:59:00Z))"},
 		},
 		{"denied", denied, "True NotCorrected", []string{"could not be put right"}, nil, []string{}},
 		{
 			"fought over", fought, "True Fight",
-			[]string{"mooring and other-operator undo each other at /spec/http/0/timeout of VirtualService/shop/web", "spec.drift.ignore"}, nil,
+			[]string{"mooring and other-operator undo each other at /spec/http/0/timeout of VirtualService/shop/web", "spec.drift.ignore"},
+			nil,
 			[]string{"Warning Fight: mooring and other-operator undo each other at /spec/http/0/timeout of VirtualService/shop/web: put back 4 times; from now on ever more slowly"},
 		},
 		{

@@ -71,6 +71,8 @@ type Outcome struct {
 	Digest string
 	// Cause of what was applied.
 	Cause Cause
+	// Unfinished is the revision whose apply was begun and broken off, since Applied came into force; empty when none was.
+	Unfinished string
 	// WordUsed is true when the Mooring's confirmation counts no longer: what it was given for is in force, or another revision is.
 	WordUsed bool
 	// AdoptionUsed is true when the word by which objects are taken over from other tools counts no longer.

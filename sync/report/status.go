@@ -27,6 +27,7 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 	if out.Reason == v1alpha1.ReasonSuspended {
 		return s
 	}
+	s.UnfinishedRevision = out.Unfinished
 	if !out.Newest.IsZero() {
 		s.LastAttemptedRevision = out.Newest.String()
 		s.Findings, s.FindingCount, s.BlockingCount = findings(out)

@@ -64,6 +64,9 @@ type MooringStatus struct {
 	// The revision that is in force.
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	// The revision whose apply was begun and broken off, until a revision is in force as a whole again.
+	// +optional
+	UnfinishedRevision string `json:"unfinishedRevision,omitempty"`
 	// The last value of the annotation mooring.dev/reconcile that was answered by a pass.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
