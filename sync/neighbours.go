@@ -24,7 +24,8 @@ import (
 //
 //   - Of a Mooring that follows the same ref of the same repository: its path is rendered at the very commit. So it does not matter which of the two
 //     is looked after first, what the agent remembers, or whether the other one is suspended. A path that once was in force and does not render
-//     at this commit may stand for anything: nothing is deleted that it might have.
+//     at this commit may stand for anything: nothing is deleted that it might have. Nor is what it claims: its last commit that could be planned wanted it, and the newer
+//     one, which may be refused, is not in force.
 //   - Of any other: what its own last pass wanted. Before its first pass since the agent started, what it claims: the objects that its plan was refused
 //     for are written on the Mooring (ClaimsAnnotation) before anybody is told of the refusal.
 //
@@ -201,6 +202,10 @@ func (n *neighbours) wishesOf(ctx context.Context, m *v1alpha1.Mooring) []wish {
 	}
 	if leaving && passed {
 		known = append(known, own)
+	}
+	if m.Annotations[v1alpha1.ClaimsAnnotation] != "" {
+		// The claim stands until a newer commit of it is in force: until then, that the commit at hand does not have the object is no word.
+		known = append(known, wish{unsure: "it claims it, and no newer commit of it is in force yet", claimsOnly: true})
 	}
 	return known
 }

@@ -5,17 +5,22 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
+
+// longestPause between two tries of a watch that does not work. The default of client-go is 30 seconds, for clients that watch far more.
+const longestPause = 10 * time.Second
 
 // kind is the watch of one kind, and what it has told. It is the store of a reflector.
 type kind struct {
@@ -45,7 +50,10 @@ func (k *kind) run(ctx context.Context) {
 		ListWithContextFunc:  k.list,
 		WatchFuncWithContext: k.watch,
 	}, k.client)
-	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, k, cache.ReflectorOptions{Name: "apply/watch", TypeDescription: k.Name, Logger: &quiet})
+	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, k, cache.ReflectorOptions{
+		Name: "apply/watch", TypeDescription: k.Name, Logger: &quiet,
+		Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: longestPause, Steps: 100},
+	})
 	r.RunWithContext(klog.NewContext(ctx, quiet))
 }
 

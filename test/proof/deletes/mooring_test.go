@@ -26,6 +26,7 @@ type mooring struct {
 	book    []schema.GroupKind // what the parent says, which outlives an agent
 	inForce int                // the commit that was applied last; -1 when there was none
 	had     int                // the first commit with objects that was in force; -1 when there was none
+	claims  []render.ID        // what the last plan was refused for that the other has; it outlives an agent, too
 }
 
 // unit as of these commits.
@@ -52,6 +53,7 @@ func (m *mooring) pass(ctx context.Context, a *apply.Applier) error {
 	if refused == nil {
 		refused = m.make(ctx, a, set, m.unit(newest), apply.Policy{Prune: true})
 	}
+	m.claim(refused)
 	if refused == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -66,6 +68,27 @@ func (m *mooring) pass(ctx context.Context, a *apply.Applier) error {
 		return refused
 	}
 	return errors.Join(refused, m.keep(ctx, a, newest, refused))
+}
+
+// claim notes what a plan was refused for. A refusal for other reasons says nothing about it.
+func (m *mooring) claim(refused error) {
+	var claims []render.ID
+	for _, e := range apply.ObjectErrors(refused) {
+		if _, foreign := errors.AsType[*apply.ForeignError](e.Err); foreign {
+			claims = append(claims, e.ID)
+		}
+	}
+	if len(claims) > 0 || refused == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.claims = claims
+	}
+}
+
+func (m *mooring) claimed(id render.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.claims, id)
 }
 
 // keep what was applied last in force. Where the newest commit is refused for nothing but what the other has, what it gives away is not kept, and offered.
@@ -144,6 +167,11 @@ func (n neighbours) Heirs(_ context.Context, unwanted []render.ID) (map[render.I
 			case err == nil && has(set, id):
 				heirs[id] = heir
 			}
+		}
+	}
+	for _, id := range unwanted {
+		if heirs[id].ID == "" && other.claimed(id) {
+			heirs[id] = apply.Heir{ID: other.id, Name: n.place.ns + "/" + names[other.index], Unsure: "it claims it"}
 		}
 	}
 	return heirs, nil
