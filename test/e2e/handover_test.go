@@ -115,6 +115,30 @@ func TestHandoverWaitsForABrokenPath(t *testing.T) {
 	s.ownedBy(right, "a", "d")
 }
 
+// The Mooring that is to have the object is refused for it, and its next commit, in which the object has another name, is refused as well.
+// Its last good commit still has the object, and so it stays until a newer one is in force.
+func TestHandoverWaitsForWhoClaims(t *testing.T) {
+	w := shared(t)
+	s := newSite(t, w.World, all(under("left", some("a=1 b=1")), under("right", some("d=1"))))
+	left, right := s.mooring("left", at("left")), s.mooring("right", at("right"))
+	left.edit(func(m *mooring) { *m.Spec.Prune.MaxPercent = 100 })
+	left.inForce(s.head())
+	right.inForce(s.head())
+	before := s.uids()
+	s.commit(files{"left/a.yaml": "", "right/a.yaml": configMap("a", "2")})
+	ready(t, right.sync(), metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "belongs to Mooring "+s.ns+"/left")
+	s.commit(files{"right/a.yaml": configMap("renamed", "2"), "right/bad.yaml": configMap("Not_A_Name", "1")})
+	ready(t, right.sync(), metav1.ConditionFalse, v1alpha1.ReasonCheckFailed, "Not_A_Name")
+	left.inForceAfterSync(s.head())
+	s.sameUIDs(before)
+	s.want("a=1 b=1 d=1")
+
+	s.commit(files{"right/bad.yaml": ""})
+	right.inForceAfterSync(s.head())
+	left.inForceAfterSync(s.head())
+	s.want("b=1 d=1 renamed=2")
+}
+
 // An object is on its way when a commit empties the path of the one that is to have it: that is as likely a mistake as what the guard holds, and
 // nothing is deleted for it.
 func TestHandoverWaitsForAnEmptiedPath(t *testing.T) {
