@@ -125,16 +125,7 @@ func (r *runner) serves(ctx context.Context, s *StepResult, until time.Time) err
 	case !isWebhook(s.ID):
 		return nil
 	}
-	var last *unstructured.Unstructured
-	err := poll(ctx, until, func() (bool, error) {
-		full, err := r.get(ctx, s.resource, s.ID.Namespace, s.ID.Name)
-		if err != nil {
-			return true, err
-		}
-		last = full
-		err = check(full)
-		return err == nil, err
-	})
+	last, err := r.await(ctx, s, until, check)
 	if last != nil {
 		s.health = r.unit.healthOf(last)
 	}

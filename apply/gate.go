@@ -104,21 +104,26 @@ func (r *runner) awaited(s *StepResult) bool {
 }
 
 func (r *runner) ready(ctx context.Context, s *StepResult, until time.Time) error {
-	var last *unstructured.Unstructured
-	err := poll(ctx, until, func() (bool, error) {
-		full, err := r.get(ctx, s.resource, s.ID.Namespace, s.ID.Name)
-		if err != nil {
-			return true, err
-		}
-		last = full
-		err = unready(full)
-		return err == nil, err
-	})
+	last, err := r.await(ctx, s, until, unready)
 	if err != nil {
 		return err
 	}
 	s.health = r.unit.healthOf(last)
 	return nil
+}
+
+// await reads the object of a step until fault finds none in it. It gives the object as it was read last, also beside an error.
+func (r *runner) await(ctx context.Context, s *StepResult, until time.Time, fault func(*unstructured.Unstructured) error) (last *unstructured.Unstructured, err error) {
+	err = poll(ctx, until, func() (bool, error) {
+		full, err := r.get(ctx, s.resource, s.ID.Namespace, s.ID.Name)
+		if err != nil {
+			return true, err
+		}
+		last = full
+		err = fault(full)
+		return err == nil, err
+	})
+	return last, err
 }
 
 // unready says why a definition cannot be built upon yet.

@@ -37,7 +37,7 @@
 //
 // Counted are clusters, endpoints, listeners, routes, extension configurations, and a ztunnel's addresses and policies. An istiod without proxies is done at once. The
 // proxies of one that goes away in the middle are waited for, for the length of the pause, until they have come to another, which then is
-// asked from the beginning. A proxy that refuses or never answers holds until the timeout.
+// asked from the beginning. One that goes away before it has once told of its proxies has none that is waited for: nobody knows whose it had. A proxy that refuses or never answers holds until the timeout.
 //
 // # What cannot be known
 //

@@ -106,13 +106,9 @@ func (c *cli) adopt(ctx context.Context, o *adoptOptions, name string, from []ap
 	if err != nil {
 		return err
 	}
-	store, err := c.storeDir(o.store)
+	syncer, err := c.previewer(cluster, o.store, o.fetchTimeout)
 	if err != nil {
 		return err
-	}
-	syncer, err := sync.New(cluster.config, sync.Options{StoreDir: store, FetchTimeout: o.fetchTimeout, Version: c.version})
-	if err != nil {
-		return fmt.Errorf("prepare a preview: %w", err)
 	}
 	full := m.Namespace + "/" + m.Name
 	out := syncer.PreviewAdoption(ctx, m, from)

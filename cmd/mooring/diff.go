@@ -87,13 +87,9 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.storeDir(o.store)
+	syncer, err := c.previewer(cluster, o.store, o.fetchTimeout)
 	if err != nil {
 		return err
-	}
-	syncer, err := sync.New(cluster.config, sync.Options{StoreDir: store, FetchTimeout: o.fetchTimeout, Version: c.version})
-	if err != nil {
-		return fmt.Errorf("prepare a preview: %w", err)
 	}
 	var errs []error
 	var previews []preview
@@ -119,6 +115,19 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 		}
 	}
 	return nil
+}
+
+// previewer makes passes that stop at the plan.
+func (c *cli) previewer(cluster *cluster, storeFlag string, fetchTimeout time.Duration) (*sync.Syncer, error) {
+	store, err := c.storeDir(storeFlag)
+	if err != nil {
+		return nil, err
+	}
+	syncer, err := sync.New(cluster.config, sync.Options{StoreDir: store, FetchTimeout: fetchTimeout, Version: c.version})
+	if err != nil {
+		return nil, fmt.Errorf("prepare a preview: %w", err)
+	}
+	return syncer, nil
 }
 
 // storeDir is where fetched commits are kept from one diff to the next. It can be deleted at any time.

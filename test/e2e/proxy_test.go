@@ -4,16 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/mooring-dev/mooring/test/world"
 )
@@ -35,38 +28,17 @@ type gatekeeper struct {
 // guard starts a gatekeeper in front of the world's API server.
 func guard(t *testing.T, w *world.World) *gatekeeper {
 	t.Helper()
-	config := w.Cluster.Config()
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(config) // adds the admin's token
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := &gatekeeper{shut: make(chan struct{}), open: make(chan struct{})}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1, // watches
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(proxy, w, r) }))
-	t.Cleanup(func() {
-		w.KillAgents() // an agent that lives comes back at once, and Close waits for its watches
-		g.watch("", 0, false)
-		server.CloseClientConnections()
-		server.Close()
-	})
-
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["gate"] = &clientcmdapi.Cluster{Server: server.URL}
-	kubeconfig.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
-	kubeconfig.CurrentContext = "gate"
-	g.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, g.kubeconfig); err != nil {
+	proxy, err := w.StartProxy(g.serve)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		w.KillAgents()
+		g.watch("", 0, false)
+		proxy.Close()
+	})
+	g.kubeconfig = proxy.Kubeconfig
 	return g
 }
 

@@ -7,17 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/mooring-dev/mooring/test/world"
 )
@@ -71,36 +64,16 @@ type killer struct {
 // guard starts a killer in front of the world's API server.
 func guard(t testing.TB, w *world.World) *killer {
 	t.Helper()
-	config := w.Cluster.Config()
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(config) // adds the admin's token
-	if err != nil {
-		t.Fatal(err)
-	}
 	k := &killer{killed: make(chan struct{})}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1, // watches
-		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { k.serve(proxy, w, r) }))
-	t.Cleanup(func() {
-		w.KillAgents() // an agent that lives comes back at once, and Close waits for its watches
-		server.CloseClientConnections()
-		server.Close()
-	})
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["guarded"] = &clientcmdapi.Cluster{Server: server.URL}
-	kubeconfig.Contexts["guarded"] = &clientcmdapi.Context{Cluster: "guarded"}
-	kubeconfig.CurrentContext = "guarded"
-	k.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, k.kubeconfig); err != nil {
+	proxy, err := w.StartProxy(k.serve)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		w.KillAgents()
+		proxy.Close()
+	})
+	k.kubeconfig = proxy.Kubeconfig
 	return k
 }
 

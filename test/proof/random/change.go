@@ -63,10 +63,19 @@ func (m *Mesh) leading(s *service) []*rule {
 
 // toSubset are the targets that name a subset.
 func (m *Mesh) toSubset(b *subset) []*target {
+	return m.targets(func(t *target) bool { return t.subset == b })
+}
+
+// toService are the targets that name a service, by whichever of its hosts.
+func (m *Mesh) toService(s *service) []*target {
+	return m.targets(func(t *target) bool { return t.service == s })
+}
+
+func (m *Mesh) targets(which func(*target) bool) []*target {
 	var out []*target
 	for _, v := range m.routes {
 		for _, t := range v.targets() {
-			if t.subset == b {
+			if which(t) {
 				out = append(out, t)
 			}
 		}

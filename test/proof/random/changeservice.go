@@ -106,12 +106,8 @@ func (m *Mesh) dropPort() string {
 	}
 	gone := s.ports[0]
 	s.ports = s.ports[1:]
-	for _, v := range m.routes {
-		for _, t := range v.targets() {
-			if t.port == gone {
-				t.port = s.ports[0]
-			}
-		}
+	for _, t := range m.targets(func(t *target) bool { return t.port == gone }) {
+		t.port = s.ports[0]
 	}
 	m.tidy()
 	return fmt.Sprintf("%s does not listen on %d any more", s.name, gone.number)
@@ -156,12 +152,8 @@ func (m *Mesh) dropAlias() string {
 	}
 	said := fmt.Sprintf("%s is called %s no more", s.name, s.alias)
 	s.alias = ""
-	for _, v := range m.routes {
-		for _, t := range v.targets() {
-			if t.service == s {
-				t.alias = false
-			}
-		}
+	for _, t := range m.toService(s) {
+		t.alias = false
 	}
 	m.tidy()
 	return said
@@ -195,12 +187,8 @@ func (m *Mesh) deleteRule() string {
 	}
 	said := fmt.Sprintf("DestinationRule %s is gone", s.rule)
 	s.rule, s.subsets = "", nil
-	for _, v := range m.routes {
-		for _, t := range v.targets() {
-			if t.service == s {
-				t.subset = nil
-			}
-		}
+	for _, t := range m.toService(s) {
+		t.subset = nil
 	}
 	m.tidy()
 	return said

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -242,13 +243,7 @@ func Ours(o metav1.Object) bool {
 func (w *Witness) Events(which func(render.ID) bool) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var found []Event
-	for _, e := range w.events {
-		if which(e.ID) {
-			found = append(found, e)
-		}
-	}
-	return found
+	return those(slices.Values(w.events), which)
 }
 
 // Deletions are the events by which objects began to go, one for each UID: the deletion itself, or what made it certain.
@@ -268,8 +263,12 @@ func Deletions(events []Event) []Event {
 func (w *Witness) Live(which func(render.ID) bool) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return those(maps.Values(w.live), which)
+}
+
+func those(events iter.Seq[Event], which func(render.ID) bool) []Event {
 	var found []Event
-	for _, e := range w.live {
+	for e := range events {
 		if which(e.ID) {
 			found = append(found, e)
 		}
@@ -281,13 +280,7 @@ func (w *Witness) Live(which func(render.ID) bool) []Event {
 func (w *Witness) Forget(which func(render.ID) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var kept []Event
-	for _, e := range w.events {
-		if !which(e.ID) {
-			kept = append(kept, e)
-		}
-	}
-	w.events = kept
+	w.events = slices.DeleteFunc(w.events, func(e Event) bool { return which(e.ID) })
 }
 
 // Now is the revision that the cluster is at: all that happens after the call has a greater one.
