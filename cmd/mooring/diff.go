@@ -160,6 +160,7 @@ type preview struct {
 	mooring *v1alpha1.Mooring
 	outcome sync.Outcome
 	proof   *proof.Report // nil where nobody asked, and where there is nothing to prove
+	still   bool          // nothing is to prove, because nothing changes
 }
 
 func (p preview) name() string {
@@ -197,7 +198,7 @@ func (c *cli) printPreviews(output string, previews []preview) error {
 		if err := p.outcome.Plan.Print(c.out, color.ofAction); err != nil {
 			return err
 		}
-		if err := printProof(c.out, color, p.proof); err != nil {
+		if err := printProof(c.out, color, p); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,10 @@ func proveAll(ctx context.Context, config *rest.Config, previews []preview, stat
 	converter := world.NewConverter()
 	for i := range previews {
 		p := &previews[i]
-		if p.outcome.Plan == nil || !p.outcome.Plan.Changes() {
+		if p.outcome.Plan == nil {
+			continue
+		}
+		if p.still = !p.outcome.Plan.Changes(); p.still {
 			continue
 		}
 		if live == nil {
@@ -47,8 +50,13 @@ func proveAll(ctx context.Context, config *rest.Config, previews []preview, stat
 	return errors.Join(errs...)
 }
 
-// printProof writes a report below its plan: green when all is well, red what breaks.
-func printProof(w io.Writer, color palette, r *proof.Report) error {
+// printProof writes below its plan what came of the proof: green when all is well, red what breaks.
+func printProof(w io.Writer, color palette, p preview) error {
+	r := p.proof
+	if p.still {
+		_, err := fmt.Fprintln(w, color.green("nothing is written, so there is no state in between to look at"))
+		return err
+	}
 	if r == nil {
 		return nil
 	}
