@@ -60,6 +60,13 @@ bench-render: ## measure renders beside kustomize build, into test/bench/RESULTS
 bench-check: ## measure checks beside istioctl analyze, into test/bench/RESULTS.md; BENCH_CHECK='-sizes 500' for other than the default
 	go run ./test/bench/check $(BENCH_CHECK)
 
+.PHONY: bench-sync
+bench-sync: control-plane ## measure an agent at work and at rest beside kubectl, into test/bench/RESULTS.md; BENCH_SYNC='-rest 1m' for other than the default
+	go run ./test/bench/sync $(BENCH_SYNC)
+
+.PHONY: bench
+bench: bench-render bench-check bench-sync ## all of them, one after the other
+
 .PHONY: vuln
 vuln: ## known holes in what the binary really calls; needs the network, so it is not part of the gate
 	go tool govulncheck ./cmd/...

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/results"
 )
 
 // options are the flags.
@@ -58,7 +60,7 @@ func run(ctx context.Context) error {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	begin := load()
+	begin := results.Load()
 	figures, err := structure(ctx)
 	if err != nil {
 		return err
@@ -70,5 +72,5 @@ func run(ctx context.Context) error {
 		}
 		figures = append(figures, more...)
 	}
-	return write(o, begin, figures)
+	return write(ctx, o, begin, figures)
 }

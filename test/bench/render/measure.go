@@ -12,6 +12,7 @@ import (
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/results"
 )
 
 // row is what was measured of one unit.
@@ -26,7 +27,7 @@ type row struct {
 
 func (r row) String() string {
 	return fmt.Sprintf("%6d objects, %4d files, %-36s cold %s, one object changed %s, nothing changed %s, kustomize build %s",
-		r.objects, r.files, r.shape, seconds(r.cold), seconds(r.one), seconds(r.none), r.kustomizeTime())
+		r.objects, r.files, r.shape, results.Duration(r.cold), results.Duration(r.one), results.Duration(r.none), r.kustomizeTime())
 }
 
 // unit is a repository that is rendered again and again.

@@ -210,5 +210,5 @@ func record(t *testing.T, seed uint64, all []tally) {
 		}
 		fmt.Fprintf(&b, " %s | %s |\n", (s.took / time.Duration(max(1, s.commits))).Round(10*time.Millisecond), s.slowest.Round(10*time.Millisecond))
 	}
-	proof.Record(t, "Traffic", b.String())
+	proof.Record(t, "traffic", b.String())
 }

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mooring-dev/mooring/test/results"
+)
+
+// write puts the section "sync" into the file with the results.
+func (b *bench) write(begin string) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "## sync\n\n`make bench-sync`, %s: %s. kube-apiserver 1.37 with etcd on the same machine, no istiod, no admission webhooks. The load average of a minute was %s in the beginning and %s in the end: above 3, others were at work too.\n\n",
+		results.Day(), results.Machine(), begin, results.Load())
+	text.WriteString("| | Mooring | beside it | to reach |\n|---|---|---|---|\n")
+	for _, r := range b.rows {
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", r.what, r.mooring, r.beside, r.goal)
+	}
+	return results.Write(b.out, "", text.String())
+}
