@@ -28,6 +28,8 @@ func describe(w io.Writer, color palette, m *v1alpha1.Mooring, now time.Time) er
 	d.conditions(m)
 	d.findings(m)
 	d.drift(m)
+	d.fights(m)
+	d.corrections(m)
 	d.history(m)
 	return d.err
 }
@@ -150,14 +152,40 @@ func (d *describer) drift(m *v1alpha1.Mooring) {
 	if len(m.Status.Drift) == 0 {
 		return
 	}
-	d.title("Drift that could not be put right" + of(len(m.Status.Drift), m.Status.DriftCount))
-	t := &table{head: []string{"OBJECT", "FIELD", "WANT", "LIVE", "WRITTEN BY", "SINCE"}}
+	d.title("Drift" + of(len(m.Status.Drift), m.Status.DriftCount))
+	t := &table{head: []string{"OBJECT", "FIELD", "WANT", "LIVE", "WHO", "SINCE", "MODE"}}
 	for _, e := range m.Status.Drift {
-		since := "-"
-		if e.Since != nil {
-			since = d.ago(*e.Since)
+		t.add(plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Want)), plain(orDash(e.Live)),
+			plain(whoOf(e.Manager, e.Operation, e.ChangedAt, d.now)), plain(since(e.Since, d.now)), plain(modeText(modeOf(m), e.Reason)))
+	}
+	d.table(t)
+}
+
+func (d *describer) fights(m *v1alpha1.Mooring) {
+	if len(m.Status.Fights) == 0 {
+		return
+	}
+	d.title("Fights")
+	t := &table{head: []string{"OBJECT", "FIELD", "WITH", "PUT BACK", "SINCE", "NEXT"}}
+	for _, e := range m.Status.Fights {
+		next := "when it is changed again"
+		if e.Next.After(d.now) {
+			next = "not before " + e.Next.Format(time.TimeOnly)
 		}
-		t.add(plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Want)), plain(orDash(e.Live)), plain(orDash(e.Manager)), plain(since))
+		t.add(plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Manager)), plain(fmt.Sprintf("%d times", e.Corrections)), plain(d.ago(e.Since)), plain(next))
+	}
+	d.table(t)
+}
+
+func (d *describer) corrections(m *v1alpha1.Mooring) {
+	if len(m.Status.Corrections) == 0 {
+		return
+	}
+	d.title("Put back lately")
+	t := &table{head: []string{"WHEN", "OBJECT", "FIELD", "FROM", "TO", "WHO"}}
+	for _, e := range m.Status.Corrections {
+		t.add(plain(e.CorrectedAt.Format(time.RFC3339)), plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Live)), plain(orDash(e.Want)),
+			plain(whoOf(e.Manager, e.Operation, e.ChangedAt, d.now)))
 	}
 	d.table(t)
 }

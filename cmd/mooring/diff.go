@@ -34,7 +34,9 @@ func (c *cli) diffCommand() *cobra.Command {
 		Short:   "Show what the newest commit would change in the cluster",
 		Long: `Show the plan for the newest commit: what the agent would create, change and delete now. It
 is fetched, rendered, checked and compared with the cluster here, with your own rights, and
-nothing is written to the cluster. Values of Secrets are masked.
+nothing is written to the cluster. Values of Secrets are masked. Of what somebody changed, it says
+who, how and when; where spec.drift.mode is Alarm, or somebody undoes each correction, it says
+that it is left as it is, and that is a difference all the same.
 
 NAME is a Mooring in the cluster. With -f the Mooring is read from a file, or from standard
 input for "-", and need not be in the cluster yet; one with the same name that is there
@@ -176,7 +178,7 @@ func (p preview) err() error {
 }
 
 func (p preview) differs() bool {
-	return p.outcome.Plan != nil && (p.outcome.Plan.Changes() || p.outcome.Plan.Guard != nil)
+	return p.outcome.Plan != nil && (p.outcome.Plan.Changes() || p.outcome.Plan.Guard != nil || p.outcome.Plan.Drifted())
 }
 
 func (c *cli) printPreviews(output string, previews []preview) error {
@@ -238,6 +240,7 @@ type jsonStep struct {
 	Action apply.Action `json:"action"`
 	Object jsonID       `json:"object"`
 	Origin string       `json:"origin,omitempty"`
+	Drift  apply.Drift  `json:"drift,omitempty"` // what somebody made of it; empty for a commit's change
 	Reason string       `json:"reason,omitempty"`
 	Fields []jsonField  `json:"fields,omitempty"`
 }
@@ -247,6 +250,9 @@ type jsonField struct {
 	Live    any    `json:"live"`
 	Want    any    `json:"want"`
 	Manager string `json:"manager,omitempty"`
+	// Operation and ChangedAt are of the manager's last write to the object.
+	Operation string     `json:"operation,omitempty"`
+	ChangedAt *time.Time `json:"changedAt,omitempty"`
 }
 
 func jsonPreviews(previews []preview) []jsonPreview {
@@ -281,9 +287,13 @@ func (j *jsonPreview) add(plan *apply.Plan) {
 			if step.Action == apply.Unchanged {
 				continue
 			}
-			s := jsonStep{Wave: wave.Name, After: gate, Action: step.Action, Object: jsonID(step.ID), Origin: step.Origin.String(), Reason: step.Reason}
+			s := jsonStep{Wave: wave.Name, After: gate, Action: step.Action, Object: jsonID(step.ID), Origin: step.Origin.String(), Drift: step.Drift, Reason: step.Reason}
 			for _, d := range step.Diff {
-				s.Fields = append(s.Fields, jsonField{Path: d.Path, Live: d.Live, Want: d.Want, Manager: d.Manager})
+				field := jsonField{Path: d.Path, Live: d.Live, Want: d.Want, Manager: d.Manager, Operation: d.Operation}
+				if !d.ChangedAt.IsZero() {
+					field.ChangedAt = new(d.ChangedAt.UTC())
+				}
+				s.Fields = append(s.Fields, field)
 			}
 			j.Steps = append(j.Steps, s)
 		}

@@ -30,7 +30,7 @@ func (c *cli) getCommand() *cobra.Command {
 		GroupID: groupCluster,
 		Short:   "Show Moorings and what became of them",
 		Long: `Show the Moorings of a namespace, or all there is to know about one: its conditions, the
-findings about the newest commit, fields that drifted, and what was applied when.
+findings about the newest commit, fields that drifted or were put back, and what was applied when.
 
 "mooring get moorings" is the same as "mooring get".
 
@@ -43,9 +43,6 @@ findings about the newest commit, fields that drifted, and what was applied when
 			if len(args) > 0 && slices.Contains([]string{"mooring", "moorings", "moor"}, args[0]) {
 				args = args[1:]
 			}
-			if o.all && len(args) > 0 {
-				return usageErrorf(cmd.CommandPath(), "a name and --all-namespaces do not go together")
-			}
 			return c.get(cmd, o, args)
 		},
 	}
@@ -53,30 +50,45 @@ findings about the newest commit, fields that drifted, and what was applied when
 	cmd.ValidArgsFunction = o.cluster.completeNames
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "the Moorings of all namespaces")
 	addOutputFlag(cmd, &o.output, outputTable, outputWide, outputYAML, outputJSON)
+	cmd.AddCommand(c.getDriftCommand())
 	return cmd
 }
 
-func (c *cli) get(cmd *cobra.Command, o *getOptions, names []string) error {
+// find reads the Moorings that are named, or all of the namespace or the cluster. That there is none is said, and no error.
+func (c *cli) find(cmd *cobra.Command, o *getOptions, names []string) ([]v1alpha1.Mooring, error) {
+	if o.all && len(names) > 0 {
+		return nil, usageErrorf(cmd.CommandPath(), "a name and --all-namespaces do not go together")
+	}
 	cluster, err := o.cluster.connect()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var found []v1alpha1.Mooring
 	for _, name := range names {
 		m, err := cluster.mooring(cmd.Context(), name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		found = append(found, *m)
 	}
-	if len(names) == 0 {
-		namespace := cluster.namespace
-		if o.all {
-			namespace = metav1.NamespaceAll
-		}
-		if found, err = cluster.moorings(cmd.Context(), namespace); err != nil {
-			return err
-		}
+	if len(names) > 0 {
+		return found, nil
+	}
+	namespace, where := cluster.namespace, "namespace "+cluster.namespace
+	if o.all {
+		namespace, where = metav1.NamespaceAll, "the cluster"
+	}
+	found, err = cluster.moorings(cmd.Context(), namespace)
+	if err == nil && len(found) == 0 && (o.output == outputTable || o.output == outputWide) {
+		_, err = fmt.Fprintf(c.errOut, "There is no Mooring in %s.\n", where)
+	}
+	return found, err
+}
+
+func (c *cli) get(cmd *cobra.Command, o *getOptions, names []string) error {
+	found, err := c.find(cmd, o, names)
+	if err != nil {
+		return err
 	}
 	color := paletteFor(c.color, c.out, c.getenv)
 	switch {
@@ -87,12 +99,7 @@ func (c *cli) get(cmd *cobra.Command, o *getOptions, names []string) error {
 	case len(names) == 1 && !cmd.Flags().Changed("output"):
 		return describe(c.out, color, &found[0], time.Now())
 	case len(found) == 0:
-		where := "namespace " + cluster.namespace
-		if o.all {
-			where = "the cluster"
-		}
-		_, err := fmt.Fprintf(c.errOut, "There is no Mooring in %s.\n", where)
-		return err
+		return nil
 	}
 	t := mooringTable(found, color, time.Now(), o.all, o.output == outputWide)
 	if o.output == outputTable {
