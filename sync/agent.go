@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,7 @@ import (
 	"github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/alarm"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -48,6 +50,9 @@ type AgentOptions struct {
 	LeaderElect bool
 	// LeaderNamespace holds the lease; empty means the agent's own namespace.
 	LeaderNamespace string
+	// AlarmsAcross are the namespaces whose Alarms may look at Moorings of other namespaces, "*" for all; empty means the
+	// agent's own namespace.
+	AlarmsAcross []string
 	// Concurrent is how many Moorings are worked for at a time; 0 means 64. A pass that waits, for a Git server or at a gate, costs next to nothing
 	// and must not hold others up: it is not counted, and there may be patient times as many of them.
 	Concurrent int
@@ -130,12 +135,19 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		return fmt.Errorf("find a name for this agent: %w", err)
 	}
 	syncer.slots = make(slots, concurrent(opts))
+	alarms := alarm.New(alarm.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: alarm.NewMetrics(metrics.Registry), Log: log.WithName("alarm"),
+		Across: alarmsAcross(opts),
+	})
+	if err := alarms.AddTo(mgr); err != nil {
+		return err
+	}
 	r := &Reconciler{
 		client:  mgr.GetClient(),
 		syncer:  syncer,
 		remover: applier,
 		reporter: &report.Reporter{
-			Client: mgr.GetClient(), Metrics: report.NewMetrics(metrics.Registry), Instance: instance,
+			Client: mgr.GetClient(), Metrics: report.NewMetrics(metrics.Registry), Instance: instance, Notifier: alarms,
 		},
 	}
 	err = builder.ControllerManagedBy(mgr).
@@ -154,6 +166,20 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// ownNamespace is where a Pod finds the name of the namespace that it runs in.
+const ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// alarmsAcross are the namespaces whose Alarms may look beyond them: none, for an agent outside of a cluster that is not told.
+func alarmsAcross(opts AgentOptions) []string {
+	if len(opts.AlarmsAcross) > 0 {
+		return opts.AlarmsAcross
+	}
+	if name, err := os.ReadFile(ownNamespace); err == nil {
+		return []string{strings.TrimSpace(string(name))}
+	}
+	return nil
 }
 
 func concurrent(opts AgentOptions) int {

@@ -44,7 +44,8 @@ var arrows = map[string][]string{
 	"sync/v1alpha1":         {},
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "apply"},
-	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/report"},
+	"sync/alarm":      {"sync/v1alpha1", "sync/report"},
+	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/report", "sync/alarm"},
 	"sync/proof":      {"render/...", "apply"},
 	"cmd/mooring/...": {"repos/...", "render/...", "apply/...", "sync/...", "cmd/mooring/..."},
 	"test/...":        {"repos/...", "render/...", "apply/...", "sync/...", "test/..."},
@@ -52,10 +53,11 @@ var arrows = map[string][]string{
 
 // fences are libraries that only some packages may know, so that the rest can be read and tested without them.
 var fences = map[string][]string{
-	"k8s.io/client-go":               {"apply", "apply/istiod", "apply/watch", "sync", "sync/report", "cmd/mooring/...", "test/..."},
-	"sigs.k8s.io/controller-runtime": {"apply", "sync", "sync/report", "cmd/mooring/...", "test/..."},
+	"k8s.io/client-go":               {"apply", "apply/istiod", "apply/watch", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
+	"sigs.k8s.io/controller-runtime": {"apply", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
 	"github.com/go-git":              {"repos", "test/..."},
 	"sigs.k8s.io/kustomize":          {"render", "test/..."},
+	"github.com/nicholas-fedor":      {"sync/alarm"},
 	"github.com/spf13/cobra":         {"cmd/mooring/...", "test/..."},
 }
 
@@ -314,14 +316,14 @@ func TestFaultsAreFound(t *testing.T) {
 		{
 			name: "client where none belongs", file: "render/build.go",
 			content: "package render\n\nimport _ \"k8s.io/client-go/rest\"\n",
-			want:    []string{"render/build.go:1: render may not import k8s.io/client-go/rest; only these may: apply, apply/istiod, sync, sync/report, cmd/mooring/..., test/..."},
+			want:    []string{"render/build.go:1: render may not import k8s.io/client-go/rest; only these may: apply, apply/istiod, apply/watch, sync, sync/report, sync/alarm, cmd/mooring/..., test/..."},
 		},
 		{
 			name: "client in the API types", file: "sync/v1alpha1/mooring.go",
 			content: "package v1alpha1\n\nimport _ \"sigs.k8s.io/controller-runtime/pkg/scheme\"\n",
 			want: []string{
 				"sync/v1alpha1/mooring.go:1: sync/v1alpha1 may not import sigs.k8s.io/controller-runtime/pkg/scheme; " +
-					"only these may: apply, sync, sync/report, cmd/mooring/..., test/...",
+					"only these may: apply, sync, sync/report, sync/alarm, cmd/mooring/..., test/...",
 			},
 		},
 		{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,7 @@ Exit code: 0 it was asked to end, 1 error (also when another agent took the lead
 	f.StringVar(&o.ProbeAddr, "health-probe-bind-address", ":8081", "`address` of /healthz and /readyz; 0 switches them off")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "let several agents run, of which one works")
 	f.StringVar(&o.LeaderNamespace, "leader-election-namespace", "", "`namespace` of the lease; default is the one that the agent runs in")
+	f.StringSliceVar(&o.AlarmsAcross, "alarms-across", nil, "`namespace` whose Alarms may tell of Moorings of other namespaces, * for all; once for each. Default is the namespace that the agent runs in")
 	f.IntVar(&o.Concurrent, "concurrent", 0, "how many Moorings are worked for at a time; 0 leaves it to the agent")
 	f.DurationVar(&o.FetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
 	f.StringSliceVar(&o.Istiod.URLs, "istiod-url", nil, "`address` of an istiod for Moorings with spec.propagation.ask: Service, such as http://istiod.istio-system:15014; once for each istiod. Without it each of istiod's Pods is asked")
@@ -69,6 +71,8 @@ func (c *cli) agent(ctx context.Context, o *agentOptions) error {
 	if err != nil {
 		return err
 	}
+	// Some services that Alarms send to wait for an answer as long as this client does. Nothing else in the agent uses it.
+	http.DefaultClient.Timeout = time.Minute
 	cfg.WarningHandler = nil // warnings of the API server go to the log
 	o.Version = c.version
 	log.Info("agent starts", "version", c.version, "cluster", cfg.Host, "store", o.StoreDir)

@@ -12,6 +12,9 @@ import (
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
+// EventDriftCorrected is the reason of an Event: what somebody changed was put back.
+const EventDriftCorrected = "DriftCorrected"
+
 // Event is one thing that happened, worth a Kubernetes Event on the Mooring.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
@@ -47,7 +50,7 @@ func writes(out Outcome) []Event {
 	var events []Event
 	corrected := func(s apply.StepResult) bool { return s.Drift != "" }
 	if note := did(out.Result, corrected); note != "" {
-		events = append(events, Event{corev1.EventTypeNormal, "DriftCorrected", "Correct", "corrected to " + out.Applied.String() + ": " + note})
+		events = append(events, Event{corev1.EventTypeNormal, EventDriftCorrected, "Correct", "corrected to " + out.Applied.String() + ": " + note})
 	}
 	note := did(out.Result, func(s apply.StepResult) bool { return !corrected(s) })
 	if note != "" {

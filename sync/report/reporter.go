@@ -27,9 +27,18 @@ type Reporter struct {
 	Metrics *Metrics
 	// Instance tells the agents of a cluster apart in Events, such as the name of the pod.
 	Instance string
+	// Notifier hears of each pass as well; nil when nobody does.
+	Notifier Notifier
 
 	mu      sync.Mutex
 	written map[types.NamespacedName]written // guarded by mu: what Report wrote last
+}
+
+// Notifier hears what became of a pass, once the status says so, and when a Mooring is gone. It must not keep the caller waiting.
+type Notifier interface {
+	// Passed gets the Mooring with the status that was written, and what of the pass was worth an Event.
+	Passed(m *v1alpha1.Mooring, out Outcome, events []Event)
+	Forget(namespace, name string)
 }
 
 // written is a status and the version of the object that it made.
@@ -54,6 +63,9 @@ func (r *Reporter) Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome)
 		}
 		r.remember(m, written{uid: m.UID, version: sent.ResourceVersion, status: after.Status})
 	}
+	if r.Notifier != nil {
+		r.Notifier.Passed(after, out, events)
+	}
 	for _, e := range events {
 		if err := r.send(ctx, m, e); err != nil { // no reason to make the pass again: the status has it
 			log.FromContext(ctx).Error(err, "event is lost", "note", e.Note)
@@ -65,6 +77,9 @@ func (r *Reporter) Report(ctx context.Context, m *v1alpha1.Mooring, out Outcome)
 // Forget drops what is remembered of a Mooring that is gone, and its metrics.
 func (r *Reporter) Forget(namespace, name string) {
 	r.Metrics.Forget(namespace, name)
+	if r.Notifier != nil {
+		r.Notifier.Forget(namespace, name)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.written, types.NamespacedName{Namespace: namespace, Name: name})

@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "mooring.dev", Version: "v1alpha1"
 
 // AddToScheme makes the types known to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Mooring{}, &MooringList{})
+	s.AddKnownTypes(GroupVersion, &Mooring{}, &MooringList{}, &Alarm{}, &AlarmList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
