@@ -46,7 +46,8 @@ type worker struct {
 	resendAt time.Time
 	// checkAt is when the Secret is looked at without anything to send; zero when it is known to be good.
 	checkAt time.Time
-	checks  int
+	// misses are the tries since the last one that succeeded.
+	misses int
 	statusBook
 }
 
@@ -74,7 +75,7 @@ func (w *worker) set(a *v1alpha1.Alarm) {
 		w.book.notes = append(b.notes, w.book.notes...)
 		w.batch = nil
 	}
-	w.at, w.resendAt, w.checkAt, w.checks = time.Time{}, time.Time{}, time.Now(), 0
+	w.at, w.resendAt, w.checkAt, w.misses = time.Time{}, time.Time{}, time.Now(), 0
 	var err error
 	if w.words, err = newWords(s.Template); err != nil {
 		w.unfit = &problem{v1alpha1.AlarmReasonInvalidTemplate, err.Error() + "; until it is mended, messages have the agent's own words"}
@@ -288,7 +289,7 @@ func (w *worker) settle(j *job, err error) {
 		w.failed(j, err, now)
 		return
 	}
-	w.trouble, w.checkAt, w.checks, w.status.LastError = nil, time.Time{}, 0, ""
+	w.trouble, w.checkAt, w.misses, w.status.LastError = nil, time.Time{}, 0, ""
 	w.resendAt = now.Add(resend)
 	if j.batch == nil {
 		return
@@ -310,11 +311,11 @@ func (w *worker) settle(j *job, err error) {
 // failed is a try that came to nothing.
 func (w *worker) failed(j *job, err error, now time.Time) {
 	w.trouble = problemOf(err)
-	w.checks++
-	if w.checkAt = now.Add(pause(w.checks)); j.batch == nil && len(j.open) == 0 {
+	w.misses++
+	if w.checkAt = now.Add(pause(w.misses)); j.batch == nil && len(j.open) == 0 {
 		return
 	}
-	w.resendAt = now.Add(min(resend, pause(w.checks)))
+	w.resendAt = now.Add(min(resend, pause(w.misses)))
 	w.status.LastError = w.trouble.message
 	w.status.Failed++
 	w.Metrics.failed.WithLabelValues(w.key.Namespace, w.key.Name).Inc()
@@ -323,7 +324,7 @@ func (w *worker) failed(j *job, err error, now time.Time) {
 		return
 	}
 	j.batch.tries++
-	w.at = now.Add(pause(j.batch.tries))
+	w.at = now.Add(pause(w.misses))
 	if j.batch.tries >= maxTries {
 		w.book.dropped += len(j.batch.notes)
 		w.batch = nil
