@@ -300,7 +300,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{
 			name: "arrow to a package below an allowed one", file: "apply/plan.go",
 			content: "package apply\n\nimport _ \"github.com/mooring-dev/mooring/render/check\"\n",
-			want:    []string{"apply/plan.go:1: apply may not import render/check; it may import: render"},
+			want:    []string{"apply/plan.go:1: apply may not import render/check; it may import: render, apply/watch"},
 		},
 		{
 			name: "product that imports tests", file: "cmd/mooring/main.go",
