@@ -17,12 +17,14 @@ import (
 //     of the delete it writes HandoverAnnotation with the heir's id, and keeps the object as its own until the heir has taken it. Somebody
 //     whose wishes cannot be told (its path does not render at this commit, its Mooring was not looked at since the agent started): nothing
 //     is written, and the object is kept.
+//     What was offered stays as well, while whom it was offered to does not want it any more but has no newer commit in force: that one's last good
+//     commit still has it.
 //   - The new one passes again: an object that is offered to it is no longer somebody else's. One apply, bound to the resourceVersion that the plan saw,
 //     changes the label, the content and who owns what, and takes the offer away, because the field manager of all Moorings is the same.
 //
 // What is promised: an object that some Mooring wants at the commit that the other one drops it in, or that a refused Mooring claims, keeps its UID and
 // is there at every instant. It carries the label of exactly one Mooring at every instant, and that Mooring has recorded its kind: so a crash
-// between any two requests leaves it tracked. An offer that is not taken, because the heir changed its mind, was deleted, or the old one wants the object back, is
+// between any two requests leaves it tracked. An offer that is not taken, because the heir changed its mind and has that in force, was deleted, or the old one wants the object back, is
 // asked about anew at each pass: it is offered to the next, deleted, or taken back, and every one of these is bound to the resourceVersion, so that it
 // loses against an heir who was faster.
 //
@@ -37,6 +39,9 @@ type Moorings interface {
 	// Heirs says of objects that the unit does not want who does. Objects that nobody wants are not in the answer. An error means that
 	// nothing is known, and then there is no plan.
 	Heirs(ctx context.Context, unwanted []render.ID) (map[render.ID]Heir, error)
+	// Undecided says of the Mooring with an ApplySet id, to which an object was offered and which does not want it at this commit, why that may not be its last
+	// word: its newest commit is not in force, and its last good one may want the object. Unsure is empty when it has decided, or is gone.
+	Undecided(ctx context.Context, id string) Heir
 	// Name is "namespace/name" of the Mooring with an ApplySet id; empty where there is none.
 	Name(ctx context.Context, id string) string
 }
@@ -108,11 +113,18 @@ func (p *planner) bequeath(ctx context.Context, steps []Step) ([]Step, error) {
 		return nil, fmt.Errorf("plan %s: find out who else wants what is not wanted here any more: %w", p.unit.Name, err)
 	}
 	for i, s := range steps {
-		heir, ok := heirs[s.ID]
-		if !ok || heir.ID == p.unit.ID || !mayBequeath(p.live.objects[s.ID]) {
+		m := p.live.objects[s.ID]
+		if !mayBequeath(m) {
 			continue
 		}
-		steps[i] = offerTo(s, heir, p.live.objects[s.ID])
+		heir, ok := heirs[s.ID]
+		if to := m.GetAnnotations()[HandoverAnnotation]; !ok && to != "" && to != p.unit.ID {
+			heir = p.unit.Moorings.Undecided(ctx, to)
+			ok = heir.Unsure != ""
+		}
+		if ok && heir.ID != p.unit.ID {
+			steps[i] = offerTo(s, heir, m)
+		}
 	}
 	return steps, nil
 }

@@ -17,6 +17,9 @@ import (
 // wishes are what the other Mooring wants, by the name of the object.
 type wishes map[string]apply.Heir
 
+// Undecided is under the name "undecided", for all objects.
+func (w wishes) Undecided(context.Context, string) apply.Heir { return w["undecided"] }
+
 func (w wishes) Heirs(_ context.Context, ids []render.ID) (map[render.ID]apply.Heir, error) {
 	found := make(map[render.ID]apply.Heir)
 	for _, id := range ids {
@@ -148,6 +151,28 @@ func TestHandoverUnsure(t *testing.T) {
 	if text := plan.String(); !strings.Contains(text, "its path does not render") {
 		t.Errorf("the plan does not say why:\n%s", text)
 	}
+	p.old.unit.Moorings = wishes{}
+	plan, _ = p.old.sync(noMap)
+	p.old.want(plan, "delete ConfigMap/a")
+}
+
+// What was offered stays while whom it was offered to does not want it any more, but has no newer commit in force. Its word counts once it has.
+func TestOfferStaysUntilTheHeirHasDecided(t *testing.T) {
+	p := newPair(t)
+	p.old.sync(oneMap + "---\n" + noMap)
+	p.old.unit.Moorings = wishes{"a": p.heir()}
+	plan, _ := p.old.sync(noMap)
+	p.old.want(plan, "update ConfigMap/a")
+
+	undecided := p.heir()
+	undecided.Unsure = "no newer commit of it is in force yet"
+	p.old.unit.Moorings = wishes{"undecided": undecided}
+	plan, _ = p.old.sync(noMap)
+	p.old.want(plan, "skip ConfigMap/a")
+	if text := plan.String(); !strings.Contains(text, undecided.Unsure) {
+		t.Errorf("the plan does not say why it stays:\n%s", text)
+	}
+
 	p.old.unit.Moorings = wishes{}
 	plan, _ = p.old.sync(noMap)
 	p.old.want(plan, "delete ConfigMap/a")

@@ -124,6 +124,34 @@ func idsOf(set *render.Set) map[render.ID]bool {
 	return ids
 }
 
+// Undecided says why the word of a Mooring that was offered something may not be its last.
+func (n *neighbours) Undecided(ctx context.Context, id string) apply.Heir {
+	all, err := n.others(ctx)
+	if err != nil {
+		return apply.Heir{ID: id, Name: id, Unsure: err.Error()}
+	}
+	for _, m := range all {
+		if ID(m) != id {
+			continue
+		}
+		heir := apply.Heir{ID: id, Name: m.Namespace + "/" + m.Name}
+		if !n.decided(m) {
+			heir.Unsure = "it was offered to it, and no newer commit of it is in force yet"
+		}
+		return heir
+	}
+	return apply.Heir{}
+}
+
+// decided is true when the newest commit of a Mooring that is known here is in force.
+func (n *neighbours) decided(m *v1alpha1.Mooring) bool {
+	if sameSource(n.pass.mooring, m) {
+		rev, err := repos.ParseRevision(m.Status.LastAppliedRevision)
+		return err == nil && rev.Commit == n.pass.out.Newest.Commit
+	}
+	return m.Status.LastAppliedRevision == m.Status.LastAttemptedRevision
+}
+
 // Name of the Mooring with an ApplySet id.
 func (n *neighbours) Name(ctx context.Context, id string) string {
 	if err := n.read(ctx); err != nil {

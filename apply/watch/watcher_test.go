@@ -296,7 +296,7 @@ type wire struct {
 	next http.RoundTripper
 
 	mu     sync.Mutex
-	status int // that all requests are answered with; 0 lets them through
+	status int  // that all requests are answered with; 0 lets them through
 	gone   bool // the next watch is answered with 410
 	open   []io.Closer
 }
@@ -339,4 +339,3 @@ func (w *wire) mend() {
 	defer w.mu.Unlock()
 	w.status, w.gone = 0, true
 }
-

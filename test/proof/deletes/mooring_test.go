@@ -177,6 +177,22 @@ func (n neighbours) Heirs(_ context.Context, unwanted []render.ID) (map[render.I
 	return heirs, nil
 }
 
+// Undecided is the other as long as its newest commit is not in force.
+func (n neighbours) Undecided(context.Context, string) apply.Heir {
+	other := n.place.moorings[1-n.index]
+	heir := apply.Heir{ID: other.id, Name: n.place.ns + "/" + names[other.index]}
+	if !other.isInForce(len(n.place.commits) - 1) {
+		heir.Unsure = "it was offered to it"
+	}
+	return heir
+}
+
+func (m *mooring) isInForce(commit int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.inForce == commit
+}
+
 // hadObjects says whether a commit with objects was ever in force.
 func (m *mooring) hadObjects() bool {
 	m.mu.Lock()
