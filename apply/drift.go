@@ -118,6 +118,7 @@ func (p *planner) hold(s Step, policy DriftPolicy) Step {
 	}
 	if s.live != nil { // and not as it would be
 		s.health = p.unit.healthOf(s.live)
+		p.memory.held(p.unit.ID, s.ID, s.live.GetResourceVersion())
 	}
 	return s.skip(reason)
 }

@@ -41,6 +41,8 @@ type memo struct {
 	checks string
 	// stale is true when the status has changed since the health was found. All else is as it was.
 	stale bool
+	// drifted is the version in which a plan found it drifted and held it back: that its status changes is no news either.
+	drifted string
 }
 
 func (m *memory) recall(unit string, id render.ID) (memo, bool) {
@@ -163,7 +165,22 @@ func (u *memories) judge(id render.ID, c watch.Change) (moved bool) {
 		known.resourceVersion, known.stale = c.Version, true
 		u.objects[id] = known
 		return false
+	case c.Quiet && known.uid == c.UID && known.drifted != "" && known.drifted == c.Before:
+		known.drifted = c.Version
+		u.objects[id] = known
+		return false
 	default:
 		return true
+	}
+}
+
+// held takes note of the version in which an object is left as it drifted.
+func (m *memory) held(unit string, id render.ID, version string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := m.of(unit)
+	if known, ok := u.objects[id]; ok {
+		known.drifted = version
+		u.objects[id] = known
 	}
 }

@@ -42,7 +42,8 @@ func TestDriftIsCorrectedAtOnce(t *testing.T) {
 		took = append(took, time.Since(began))
 	}
 	for i := range 10 {
-		kubectl("patch", "configmap", "a", "--type=merge", "-p", fmt.Sprintf(`{"data":{"value":"hand %d"}}`, i))
+		// Each by somebody else: the same one ten times would be a fight.
+		kubectl("patch", "configmap", "a", "--type=merge", fmt.Sprintf("--field-manager=hand-%d", i), "-p", fmt.Sprintf(`{"data":{"value":"hand %d"}}`, i))
 		corrected("an edit")
 	}
 	kubectl("delete", "configmap", "a")
