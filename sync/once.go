@@ -109,7 +109,7 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, &StageError{Stage: report.StageFetch, Err: err}
 	}
-	p.out.Newest = rev
+	p.out.Newest, p.out.GitAnswered = rev, p.unit.newestAt
 	t, err := p.load(ctx, remote, rev)
 	if err != nil {
 		return nil, err

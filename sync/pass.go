@@ -68,6 +68,7 @@ func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
 	p.out = Outcome{
 		Generation: m.Generation,
 		Reason:     v1alpha1.ReasonApplied,
+		Interval:   m.Spec.Interval.Duration,
 		Took:       map[report.Stage]time.Duration{},
 	}
 	p.woken = u.woken.Swap(false)

@@ -335,14 +335,17 @@ func TestUntrueDocsAreFound(t *testing.T) {
 }
 
 // moorings are the objects of that kind in a stream of YAML.
-func moorings(stream string) ([]*unstructured.Unstructured, error) {
+func moorings(stream string) ([]*unstructured.Unstructured, error) { return ours(stream, "Mooring") }
+
+// ours are the objects of a kind of Mooring's own in a stream of YAML.
+func ours(stream, kind string) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, document := range regexp.MustCompile(`(?m)^---.*\n`).Split(stream, -1) {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			return nil, err
 		}
-		if object.GetKind() == "Mooring" && strings.HasPrefix(object.GetAPIVersion(), "mooring.dev/") {
+		if object.GetKind() == kind && strings.HasPrefix(object.GetAPIVersion(), "mooring.dev/") {
 			found = append(found, object)
 		}
 	}
@@ -464,7 +467,7 @@ func forms(t *testing.T, dir fs.FS) []string {
 	return found
 }
 
-// What README.md and the examples show as a Mooring, the API server takes, to the last field.
+// What README.md and the examples show as a Mooring or an Alarm, the API server takes, to the last field.
 func TestMooringsOfTheDocsAreAccepted(t *testing.T) {
 	cluster := kube.Start(t)
 	namespace := cluster.Namespace(t)
@@ -475,7 +478,7 @@ func TestMooringsOfTheDocsAreAccepted(t *testing.T) {
 	accept := func(t *testing.T, where string, mooring *unstructured.Unstructured) {
 		t.Helper()
 		mooring.SetNamespace(namespace)
-		resource := schema.GroupVersionResource{Group: "mooring.dev", Version: "v1alpha1", Resource: "moorings"}
+		resource := schema.GroupVersionResource{Group: "mooring.dev", Version: "v1alpha1", Resource: strings.ToLower(mooring.GetKind()) + "s"}
 		if _, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), mooring, metav1.CreateOptions{
 			DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 		}); err != nil {
@@ -483,20 +486,24 @@ func TestMooringsOfTheDocsAreAccepted(t *testing.T) {
 		}
 	}
 	t.Run("README.md", func(t *testing.T) {
-		shown := 0
+		shown := map[string]int{}
 		blocks := documents(t)["README.md"].yaml
 		for _, line := range slices.Sorted(maps.Keys(blocks)) {
 			found, err := moorings(blocks[line])
 			if err != nil {
 				t.Errorf("line %d: %v", line, err)
 			}
-			for _, mooring := range found {
-				shown++
-				accept(t, fmt.Sprintf("line %d", line), mooring)
+			alarms, err := ours(blocks[line], "Alarm")
+			if err != nil {
+				t.Errorf("line %d: %v", line, err)
+			}
+			for _, object := range append(found, alarms...) {
+				shown[object.GetKind()]++
+				accept(t, fmt.Sprintf("line %d", line), object)
 			}
 		}
-		if shown == 0 {
-			t.Error("it shows no Mooring")
+		if shown["Mooring"] == 0 || shown["Alarm"] == 0 {
+			t.Errorf("it shows %v", shown)
 		}
 	})
 	eachExample(t, func(t *testing.T, _ fs.FS, moorings map[string][]*unstructured.Unstructured) {

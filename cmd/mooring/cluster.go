@@ -103,10 +103,11 @@ func (f *clusterFlags) connect() (*cluster, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	// One kind is asked for, and it is known where it lives: no discovery, so that a dead APIService of somebody else
+	// Our own kinds are asked for, and it is known where they live: no discovery, so that a dead APIService of somebody else
 	// is no reason not to answer.
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
 	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.AlarmKind), meta.RESTScopeNamespace)
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)

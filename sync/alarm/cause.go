@@ -28,10 +28,14 @@ func skeleton(message string) string {
 			b.WriteString(part)
 		}
 	}
-	words := strings.FieldsFunc(b.String(), func(r rune) bool { return strings.ContainsRune(" \t\n,;:()", r) })
-	words = slices.DeleteFunc(words, func(w string) bool {
-		return strings.ContainsAny(w, "/@0123456789") || slices.Contains([]string{"and", "more", "object", "objects", "faults", "fields", "."}, w)
-	})
+	var words []string
+	for w := range strings.FieldsSeq(b.String()) {
+		named := strings.ContainsAny(w, "/@0123456789")
+		w = strings.Trim(w, ".,;:()")
+		if w != "" && !named && !slices.Contains([]string{"and", "more", "object", "objects", "faults", "fields"}, w) {
+			words = append(words, w)
+		}
+	}
 	s := strings.Join(words, " ")
 	return s[:min(len(s), maxSkeleton)]
 }

@@ -125,7 +125,7 @@ func (s *shouter) shout(address, title, text string, m *Message) (err error) {
 	case id == "generic":
 		params.SetTitle(title)
 		params["status"], params["alarm"] = m.status(), m.Alarm
-		params["events"], params["moorings"] = strings.Join(m.events(), ","), strings.Join(m.moorings(), ",")
+		params["events"], params["moorings"] = strings.Join(m.events(), ","), clip(strings.Join(m.moorings(), ","), maxWords)
 	case slices.Contains(titled(), id):
 		params.SetTitle(title)
 	default:

@@ -21,6 +21,8 @@ type Metrics struct {
 	findings    *prometheus.GaugeVec
 	notChecked  *prometheus.GaugeVec
 	finished    *prometheus.GaugeVec
+	answered    *prometheus.GaugeVec
+	interval    *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -66,6 +68,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "mooring_last_pass_timestamp_seconds", Help: "When the last pass was over, as Unix time in seconds.",
 		}, unit),
 	}
+	m.answered = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mooring_git_last_answer_timestamp_seconds", Help: "When Git said last which commit is the newest, as Unix time in seconds.",
+	}, unit)
+	m.interval = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mooring_interval_seconds", Help: "How often Git is to be asked: spec.interval.",
+	}, unit)
 	for _, c := range m.all() {
 		reg.MustRegister(c)
 	}
@@ -79,7 +87,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.finished}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.finished, m.answered, m.interval}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -96,6 +104,12 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	m.ready.WithLabelValues(namespace, name, out.Reason).Set(number(out.Reason == v1alpha1.ReasonApplied))
 	m.suspended.WithLabelValues(namespace, name).Set(number(out.Reason == v1alpha1.ReasonSuspended))
 	m.finished.WithLabelValues(namespace, name).Set(float64(out.Finished.UnixNano()) / 1e9)
+	if !out.GitAnswered.IsZero() {
+		m.answered.WithLabelValues(namespace, name).Set(float64(out.GitAnswered.UnixNano()) / 1e9)
+	}
+	if out.Interval > 0 {
+		m.interval.WithLabelValues(namespace, name).Set(out.Interval.Seconds())
+	}
 	for stage, took := range out.Took {
 		m.stages.WithLabelValues(namespace, name, string(stage)).Observe(took.Seconds())
 	}

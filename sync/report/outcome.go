@@ -63,6 +63,10 @@ type Outcome struct {
 	// KeepErr is why drift could not be corrected to the applied revision while the newest one is refused.
 	KeepErr error
 
+	// Interval is how often Git is asked; zero when the pass does not say.
+	Interval time.Duration
+	// GitAnswered is when Git told what Newest is; zero when it did not.
+	GitAnswered time.Time
 	// Newest is what Git has; zero when Git could not be asked.
 	Newest repos.Revision
 	// Applied is what is in force after the pass; zero when nothing is.
