@@ -30,7 +30,8 @@
 // controllers own and Git does not say are theirs. Fields that people set with kubectl and Git does not say are taken over and removed (takeover.go says why
 // and which). What istiod must write into its own webhooks is left to it (form.go). Immutable fields are an error with a hint, or a replacement where
 // ForceAnnotation asks for one and the server objects to nothing else. DriftAnnotation leaves alone what others change, until a commit changes the object, which
-// then is applied whole.
+// then is applied whole. What somebody changed and what a commit changes are told apart by what was in force (drift.go); Policy.Drift says which drift is only
+// told of, and which has to wait.
 //
 // What an autoscaler, Argo Rollouts or Flagger writes is left to it, and so is what Policy.Ignore names (leave.go, shared.go). An object that another tool
 // keeps is refused until a human says whom to adopt it from (adopt.go). One that moves between Moorings is handed over, never deleted and made

@@ -3,7 +3,8 @@
 //
 // It sees an Outcome and nothing else, so that what is reported is what was done. Nothing is written when nothing
 // happened: a status that stays the same costs no request, and an Event is sent when something was changed or
-// when the reason or the message of the Ready condition is a new one, not at every pass.
+// when the reason or the message of the Ready condition is a new one, not at every pass. Drift that is left as it is is
+// told when it is new, and a fight when it begins and when it is over (drift.go).
 //
 // Conditions follow kstatus (Ready, Reconciling, Stalled). Reasons of Ready are the closed list of v1alpha1. A
 // message says what happened, to which object or file, and how to mend it; it holds no time and no duration, so
