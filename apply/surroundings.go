@@ -13,8 +13,8 @@ import (
 // Surroundings are what lives in the cluster around the objects of a Mooring, whoever they belong to: what a check needs to tell a
 // host that is missing from one that somebody else provides. They are shared by all who ask, and changed by nobody.
 type Surroundings struct {
-	// Objects of all kinds, without managedFields and without what kubectl remembers in an annotation. One that did not change since the
-	// reading before is the same object at the same address.
+	// Objects of all kinds, without what kubectl remembers in an annotation. Of managedFields there is left who wrote, and not which fields: us, and on
+	// what is not ours of Istio's kinds everybody. One that did not change since the reading before is the same object at the same address.
 	Objects []*unstructured.Unstructured
 	// MetadataOnly are the kinds of which only metadata was asked for: no spec of a Pod and no content of a Secret is read.
 	MetadataOnly map[schema.GroupKind]bool

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mooring-dev/mooring/render"
 )
 
 // kindTimeout bounds the lists of one kind: a conversion webhook that does not answer costs that kind, and not the check.
@@ -239,7 +241,7 @@ func (k keptObjects) or(u *unstructured.Unstructured) *unstructured.Unstructured
 
 // trim takes off what no check reads: much of the memory, and of a Secret the annotations in which tools keep what they wrote, contents included.
 func trim(u *unstructured.Unstructured) *unstructured.Unstructured {
-	u.SetManagedFields(nil)
+	trimManagers(u)
 	annotations := u.GetAnnotations()
 	if len(annotations) == 0 {
 		return u
@@ -250,6 +252,29 @@ func trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	u.SetAnnotations(annotations)
 	return u
+}
+
+// trimManagers leaves of managedFields who wrote: us, by which an object is known to be a Mooring's, and of those of Istio's kinds that are not, everybody.
+func trimManagers(u *unstructured.Unstructured) {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	delete(metadata, "managedFields")
+	var kept []any
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		delete(entry, "fieldsV1")
+		delete(entry, "fieldsType")
+		if entry["manager"] == FieldManager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) {
+			kept = []any{entry}
+			break
+		}
+		if isIstioKind(render.IDOf(u)) {
+			kept = append(kept, entry)
+		}
+	}
+	if len(kept) > 0 {
+		metadata["managedFields"] = kept
+	}
 }
 
 // revisionLabel names the revision of Istio that something belongs to.

@@ -105,6 +105,9 @@ func (p *pass) request(ctx context.Context, remote repos.Remote, t *target, h ho
 	}
 	q.Mooring = forPolicies(p.mooring, t.rev)
 	surroundings, err := p.surveyor.Surroundings(ctx)
+	if err == nil {
+		err = p.noteBeside(ctx, surroundings)
+	}
 	if err != nil {
 		return q, err
 	}

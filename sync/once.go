@@ -48,6 +48,7 @@ type Syncer struct {
 	moorings lister
 	units    units
 	wishes   wishes
+	beside   beside
 	slots    slots
 	waits    waits
 }
@@ -222,6 +223,7 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 		return p.out
 	}
 	p.applied(t)
+	p.lookBeside(ctx, t)
 	return p.out
 }
 
@@ -261,6 +263,7 @@ func (p *pass) keep(ctx context.Context, refused error) Outcome {
 	if guarded != nil {
 		p.out.Plan = guarded
 	}
+	p.lookBeside(ctx, t)
 	p.out.KeepErr = err
 	return p.out
 }

@@ -62,6 +62,8 @@ type unit struct {
 	// drift that is known and not put right, and the fights that go on.
 	drift  known
 	fights fights
+	// strays that bear on what is in force.
+	strays strays
 	// checks of health, compiled from the expressions that they are the key of.
 	checks healthChecks
 }

@@ -20,6 +20,7 @@ type Metrics struct {
 	objects     *prometheus.GaugeVec
 	findings    *prometheus.GaugeVec
 	notChecked  *prometheus.GaugeVec
+	unmanaged   *prometheus.GaugeVec
 	finished    *prometheus.GaugeVec
 	answered    *prometheus.GaugeVec
 	interval    *prometheus.GaugeVec
@@ -64,6 +65,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		notChecked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mooring_not_checked", Help: "Questions of the check about the newest revision that could not be answered, such as for want of a right.",
 		}, unit),
+		unmanaged: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "mooring_unmanaged_objects", Help: "Objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one.",
+		}, unit),
 		finished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mooring_last_pass_timestamp_seconds", Help: "When the last pass was over, as Unix time in seconds.",
 		}, unit),
@@ -87,7 +91,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.finished, m.answered, m.interval}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -121,6 +125,9 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 			}
 		}
 		m.notChecked.WithLabelValues(namespace, name).Set(float64(len(out.NotChecked)))
+	}
+	if out.LookedBeside {
+		m.unmanaged.WithLabelValues(namespace, name).Set(float64(len(out.Unmanaged)))
 	}
 	if out.Result == nil {
 		return

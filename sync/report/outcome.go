@@ -7,6 +7,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/render/check/unmanaged"
 	"github.com/mooring-dev/mooring/repos"
 )
 
@@ -88,6 +89,9 @@ type Outcome struct {
 	FailOn check.Level
 	// NotChecked are the questions about the newest revision that could not be answered.
 	NotChecked []check.Gap
+	// Unmanaged is what nobody manages and bears on the applied revision, if LookedBeside says so; else it is as it was.
+	Unmanaged    []unmanaged.Finding
+	LookedBeside bool
 	// Plan that was run, or that a guard refused, or that a preview ends with; nil when it did not come to one.
 	Plan *apply.Plan
 	// Drift that the pass found, put right or not, in the order of the plan. It says nothing when nothing was run.

@@ -1,12 +1,16 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/render/check"
+	"github.com/mooring-dev/mooring/render/check/unmanaged"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -127,6 +131,45 @@ func notChecked(gaps []check.Gap) (listed []v1alpha1.NotCheckedEntry, count int3
 		listed = append(listed, v1alpha1.NotCheckedEntry{Code: g.Code, About: clip(g.About), Why: clip(g.Why)})
 	}
 	return listed, int32(len(gaps))
+}
+
+func unmanagedObjects(found []unmanaged.Finding) (listed []v1alpha1.UnmanagedEntry, count int32) {
+	for _, f := range found[:min(len(found), maxListed)] {
+		entry := v1alpha1.UnmanagedEntry{Object: f.Object.String(), BearsOn: clip(BearsOn(f)), Why: clip(f.Why), Created: metav1.NewTime(f.Created)}
+		for _, w := range f.Writers {
+			if !slices.Contains(entry.Managers, w.Manager) && len(entry.Managers) < maxManagers {
+				entry.Managers = append(entry.Managers, w.Manager)
+			}
+		}
+		listed = append(listed, entry)
+	}
+	return listed, int32(len(found))
+}
+
+// maxManagers of an object that the status names, and maxBorne hosts or workloads.
+const (
+	maxManagers = 5
+	maxBorne    = 3
+)
+
+// BearsOn names what an object that nobody manages bears on: a host and those that are with it, or workloads where there are some.
+func BearsOn(f unmanaged.Finding) string {
+	all := f.Workloads
+	if len(all) == 0 {
+		all = f.Hosts
+	}
+	text := strings.Join(all[:min(len(all), maxBorne)], ", ")
+	if more := len(all) - maxBorne; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if len(f.Workloads) > 0 && len(f.Hosts) > 0 {
+		hosts := f.Hosts[0]
+		if more := len(f.Hosts) - 1; more > 0 {
+			hosts += fmt.Sprintf(" and %d more", more)
+		}
+		text += " (" + hosts + ")"
+	}
+	return text
 }
 
 // history puts a newly applied revision first. A pass that applied what was in force already adds nothing.

@@ -114,6 +114,14 @@ type MooringStatus struct {
 	// How many questions could not be answered in all.
 	// +optional
 	NotCheckedCount int32 `json:"notCheckedCount,omitempty"`
+	// The first twenty objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one. They are looked for with each
+	// commit, and once an hour; mooring get unmanaged looks at once.
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	Unmanaged []UnmanagedEntry `json:"unmanaged,omitempty"`
+	// How many of them there are in all.
+	// +optional
+	UnmanagedCount int32 `json:"unmanagedCount,omitempty"`
 }
 
 // Inventory counts the objects of a Mooring.
@@ -267,4 +275,20 @@ type NotCheckedEntry struct {
 	About string `json:"about"`
 	// Why it was not.
 	Why string `json:"why"`
+}
+
+// UnmanagedEntry is one object that no Mooring owns and that bears on what this one has.
+type UnmanagedEntry struct {
+	// Kind/namespace/name.
+	Object string `json:"object"`
+	// The hosts or workloads that it bears on.
+	BearsOn string `json:"bearsOn"`
+	// What it does to them, and how it comes to do so.
+	Why string `json:"why"`
+	// The field managers that wrote to it, the last one first.
+	// +optional
+	Managers []string `json:"managers,omitempty"`
+	// When the object was made.
+	// +optional
+	Created metav1.Time `json:"created,omitempty"`
 }

@@ -1,0 +1,142 @@
+package unmanaged
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/render/check/world"
+)
+
+// Neighbourhood is a cluster as far as findings need it. It is read-only, and safe for concurrent use.
+type Neighbourhood struct {
+	// strays are the objects of the mesh's groups that nobody manages.
+	strays []*object
+	// owned objects by ApplySet id.
+	owned map[string][]*unstructured.Unstructured
+	// services, gateways and entries by namespace; the selectors of whoever has them.
+	services, gateways, entries map[string][]*object
+	// workloads by namespace.
+	workloads map[string][]*workload
+	// routed are the hosts, in full, for which some VirtualService stands in the sidecars.
+	routed map[string]bool
+	// root is the namespace where an object counts for the whole mesh.
+	root string
+}
+
+// object of a cluster.
+type object struct {
+	*unstructured.Unstructured
+	id render.ID
+}
+
+// workload is a set of like pods, or a pod that none of them makes.
+type workload struct {
+	id     render.ID
+	labels map[string]string
+	// owns are the labels by which it knows its pods.
+	owns map[string]string
+}
+
+// Read what lives.
+func Read(c *world.Cluster, owners Owners) *Neighbourhood {
+	n := &Neighbourhood{
+		owned: map[string][]*unstructured.Unstructured{}, services: map[string][]*object{}, gateways: map[string][]*object{},
+		entries: map[string][]*object{}, workloads: map[string][]*workload{}, routed: map[string]bool{}, root: rootOf(c),
+	}
+	var pods []*object
+	for _, u := range c.Objects {
+		o := &object{u, render.IDOf(u)}
+		n.sort(o, owners)
+		switch {
+		case o.id.Group == "" && o.id.Kind == "Service":
+			n.services[o.id.Namespace] = append(n.services[o.id.Namespace], o)
+		case o.is("Gateway"):
+			n.gateways[o.id.Namespace] = append(n.gateways[o.id.Namespace], o)
+		case o.is("ServiceEntry"):
+			n.entries[o.id.Namespace] = append(n.entries[o.id.Namespace], o)
+		case o.is("VirtualService") && slices.Contains(o.boundTo(), meshGateway):
+			for _, h := range o.hosts() {
+				n.routed[h] = true
+			}
+		case o.id.Group == "apps":
+			if w := workloadOf(o); w != nil {
+				n.workloads[o.id.Namespace] = append(n.workloads[o.id.Namespace], w)
+			}
+		case o.id.Group == "" && o.id.Kind == "Pod":
+			pods = append(pods, o)
+		}
+	}
+	n.addPods(pods)
+	slices.SortFunc(n.strays, func(x, y *object) int { return strings.Compare(x.id.String(), y.id.String()) })
+	return n
+}
+
+// sort puts an object with those of its owner, or with those of nobody.
+func (n *Neighbourhood) sort(o *object, owners Owners) {
+	owner := OwnerOf(o.Unstructured)
+	switch {
+	case owner != "" && (owners.Names[owner] != "" || !owners.All):
+		n.owned[owner] = append(n.owned[owner], o.Unstructured)
+	case inMesh(o.id) && !excused(o.Unstructured):
+		n.strays = append(n.strays, o)
+	}
+}
+
+// Owned are the live objects of an ApplySet.
+func (n *Neighbourhood) Owned(id string) []*unstructured.Unstructured { return n.owned[id] }
+
+// is says whether an object is of a kind of Istio's traffic management.
+func (o *object) is(kind string) bool {
+	return o.id.Group == "networking.istio.io" && o.id.Kind == kind
+}
+
+func workloadOf(o *object) *workload {
+	template, found, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template", "metadata", "labels")
+	if !found {
+		return nil // a ReplicaSet's owner, or a ControllerRevision
+	}
+	w := &workload{id: o.id, labels: stringsIn(template), owns: o.texts("spec", "selector", "matchLabels")}
+	if len(w.owns) == 0 {
+		w.owns = w.labels
+	}
+	return w
+}
+
+// addPods that no workload makes.
+func (n *Neighbourhood) addPods(pods []*object) {
+	makers := make(map[string][]*workload, len(n.workloads))
+	maps.Copy(makers, n.workloads)
+	for _, o := range pods {
+		labels := o.GetLabels()
+		if slices.ContainsFunc(makers[o.id.Namespace], func(w *workload) bool { return len(w.owns) > 0 && within(w.owns, labels) }) {
+			continue
+		}
+		n.workloads[o.id.Namespace] = append(n.workloads[o.id.Namespace], &workload{id: o.id, labels: labels})
+	}
+}
+
+// rootOf reads the mesh's configuration alone.
+func rootOf(c *world.Cluster) string {
+	only := &world.Cluster{}
+	for _, u := range c.Objects {
+		if u.GetKind() == "ConfigMap" {
+			only.Objects = append(only.Objects, u)
+		}
+	}
+	_, root := world.NewConverter().Before(only).MeshConfig()
+	return root
+}
+
+// within says whether labels pick something with those others. None pick everything.
+func within(selector, labels map[string]string) bool {
+	for key, value := range selector {
+		if have, ok := labels[key]; !ok || have != value {
+			return false
+		}
+	}
+	return true
+}
