@@ -130,6 +130,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
+	syncer.owners = mgr.GetClient()
 	instance, err := os.Hostname() // in a cluster, the name of the pod
 	if err != nil {
 		return fmt.Errorf("find a name for this agent: %w", err)

@@ -21,13 +21,14 @@ type Stages struct {
 	Client   client.Client
 	Slots    int // 0 for no limit
 	Moorings lister
+	Owners   lister
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
 	made := &Syncer{
 		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
-		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings,
+		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings, owners: s.Owners,
 	}
 	if s.Slots > 0 {
 		made.slots = make(slots, s.Slots)

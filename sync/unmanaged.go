@@ -63,19 +63,16 @@ func (b *beside) note(s *apply.Surroundings, owners func() (unmanaged.Owners, er
 
 // noteBeside takes a reading in. A preview has nobody to tell.
 func (p *pass) noteBeside(ctx context.Context, s *apply.Surroundings) error {
-	if p.parent.client == nil {
+	if p.owners == nil {
 		return nil
 	}
-	return p.beside.note(s, func() (unmanaged.Owners, error) { return ownersOf(ctx, p.parent.client) })
-}
-
-// ownersOf the objects of a cluster. The agent asks its cache.
-func ownersOf(ctx context.Context, from lister) (unmanaged.Owners, error) {
-	var list v1alpha1.MooringList
-	if err := from.List(ctx, &list); err != nil {
-		return unmanaged.Owners{}, fmt.Errorf("list Moorings: %w", err)
-	}
-	return Owners(list.Items, true), nil
+	return p.beside.note(s, func() (unmanaged.Owners, error) {
+		var list v1alpha1.MooringList
+		if err := p.owners.List(ctx, &list); err != nil {
+			return unmanaged.Owners{}, fmt.Errorf("list Moorings: %w", err)
+		}
+		return Owners(list.Items, true), nil
+	})
 }
 
 // Owners of objects are Moorings. all says that there are no others in the cluster.
@@ -99,7 +96,7 @@ type strays struct {
 // lookBeside says what bears on the target that is in force. What cannot be read is no failure of the pass: the check says so where it matters, and what
 // was known stays.
 func (p *pass) lookBeside(ctx context.Context, t *target) {
-	if p.parent.client == nil || t == nil || t.set == nil || ctx.Err() != nil {
+	if p.owners == nil || t == nil || t.set == nil || ctx.Err() != nil {
 		return
 	}
 	if !p.woken && p.beside.due() {

@@ -37,6 +37,9 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 		s.Findings, s.FindingCount, s.BlockingCount = findings(out)
 		s.NotChecked, s.NotCheckedCount = notChecked(out.NotChecked)
 	}
+	if out.LookedBeside {
+		s.Unmanaged, s.UnmanagedCount = unmanagedObjects(out.Unmanaged)
+	}
 	if out.Result != nil {
 		s.Drift, s.DriftCount = driftEntries(out)
 		s.Corrections, s.Fights = corrections(s.Corrections, out), fightEntries(out)
@@ -135,7 +138,10 @@ func notChecked(gaps []check.Gap) (listed []v1alpha1.NotCheckedEntry, count int3
 
 func unmanagedObjects(found []unmanaged.Finding) (listed []v1alpha1.UnmanagedEntry, count int32) {
 	for _, f := range found[:min(len(found), maxListed)] {
-		entry := v1alpha1.UnmanagedEntry{Object: f.Object.String(), BearsOn: clip(BearsOn(f)), Why: clip(f.Why), Created: metav1.NewTime(f.Created)}
+		entry := v1alpha1.UnmanagedEntry{Object: f.Object.String(), BearsOn: clip(BearsOn(f)), Why: clip(f.Why)}
+		if !f.Created.IsZero() {
+			entry.Created = new(metav1.NewTime(f.Created))
+		}
 		for _, w := range f.Writers {
 			if !slices.Contains(entry.Managers, w.Manager) && len(entry.Managers) < maxManagers {
 				entry.Managers = append(entry.Managers, w.Manager)

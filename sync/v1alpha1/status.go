@@ -290,5 +290,5 @@ type UnmanagedEntry struct {
 	Managers []string `json:"managers,omitempty"`
 	// When the object was made.
 	// +optional
-	Created metav1.Time `json:"created,omitempty"`
+	Created *metav1.Time `json:"created,omitempty"`
 }
