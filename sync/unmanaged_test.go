@@ -109,7 +109,7 @@ func TestUnmanagedStaysInTheStatus(t *testing.T) {
 	if s := report.Status(m, report.Outcome{Reason: v1alpha1.ReasonFetchFailed, Err: errors.New("no answer")}); s.UnmanagedCount != 1 || len(s.Unmanaged) != 1 {
 		t.Errorf("it was forgotten: %+v", s)
 	}
-	if s := report.Status(m, report.Outcome{Reason: v1alpha1.ReasonApplied, LookedBeside: true}); s.UnmanagedCount != 0 || len(s.Unmanaged) != 0 {
+	if s := report.Status(m, report.Outcome{Reason: v1alpha1.ReasonFetchFailed, Err: errors.New("no answer"), LookedBeside: true}); s.UnmanagedCount != 0 || len(s.Unmanaged) != 0 {
 		t.Errorf("it was not taken out: %+v", s)
 	}
 }
