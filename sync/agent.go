@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"strings"
 	"time"
 
@@ -44,8 +45,8 @@ type Options struct {
 // AgentOptions of an agent.
 type AgentOptions struct {
 	Options
-	// MetricsAddr and ProbeAddr are host:port; "0" switches one off.
-	MetricsAddr, ProbeAddr string
+	// MetricsAddr, ProbeAddr and PprofAddr are host:port; "0" switches one off.
+	MetricsAddr, ProbeAddr, PprofAddr string
 	// LeaderElect lets several agents run, of which one works.
 	LeaderElect bool
 	// LeaderNamespace holds the lease; empty means the agent's own namespace.
@@ -53,7 +54,7 @@ type AgentOptions struct {
 	// AlarmsAcross are the namespaces whose Alarms may look at Moorings of other namespaces, "*" for all; empty means the
 	// agent's own namespace.
 	AlarmsAcross []string
-	// Concurrent is how many Moorings are worked for at a time; 0 means 64. A pass that waits, for a Git server or at a gate, costs next to nothing
+	// Concurrent is how many Moorings are worked for at a time; 0 means eight for each core, and sixteen at least. A pass that waits, for a Git server or at a gate, costs next to nothing
 	// and must not hold others up: it is not counted, and there may be patient times as many of them.
 	Concurrent int
 }
@@ -113,6 +114,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		Logger:                        log,
 		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
 		HealthProbeBindAddress:        opts.ProbeAddr,
+		PprofBindAddress:              opts.PprofAddr,
 		LeaderElection:                opts.LeaderElect,
 		LeaderElectionID:              "agent.mooring.dev",
 		LeaderElectionNamespace:       opts.LeaderNamespace,
@@ -187,5 +189,5 @@ func concurrent(opts AgentOptions) int {
 	if opts.Concurrent > 0 {
 		return opts.Concurrent
 	}
-	return 64
+	return max(16, 8*goruntime.GOMAXPROCS(0))
 }
