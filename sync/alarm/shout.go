@@ -88,7 +88,7 @@ func (s *shouter) send(ctx context.Context, j *job) error {
 	}
 	var errs []error
 	for _, address := range slices.Sorted(maps.Keys(results)) {
-		err := ctx.Err()
+		var err error
 		select {
 		case err = <-results[address]:
 		case <-ctx.Done():
