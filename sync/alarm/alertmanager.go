@@ -135,7 +135,7 @@ func (a *alertmanager) alert(j *job, changes []change, notes []note, starts, end
 	for k, v := range a.spec.Labels {
 		labels[k] = string(v)
 	}
-	if starts.IsZero() {
+	if starts.IsZero() { // nobody knows since when
 		starts = ends.Add(-lasts)
 	}
 	return alert{Labels: labels, Annotations: map[string]string{"summary": title, "description": text}, StartsAt: starts.UTC(), EndsAt: ends.UTC()}

@@ -191,6 +191,9 @@ func TestWhatIsTold(t *testing.T) {
 	drift.Status.Conditions = append(drift.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: "Alarm", Message: "one differs"})
 	drift.Status.Drift = []v1alpha1.DriftEntry{{Object: "VirtualService/shop/web", Field: "/spec/http/0/timeout", Want: "5s", Live: "1s", Manager: "kubectl-edit"}}
 	drift.Status.DriftCount = 5
+	beside := mooring("shop/prod", applied, "")
+	beside.Status.Unmanaged = []v1alpha1.UnmanagedEntry{{Object: "EnvoyFilter/shop/old", BearsOn: "web.shop", Why: "it patches their listeners", Managers: []string{"kubectl"}}}
+	beside.Status.UnmanagedCount = 1
 	unwritten := mooring("shop/prod", failed, denied)
 	unwritten.Status.Conditions = append(unwritten.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: "NotCorrected"})
 	all := []v1alpha1.AlarmEvent{"drift", "driftCorrected", "failed", "guarded", "recovered", "applied", "fight", "unmanaged"}
@@ -209,6 +212,8 @@ func TestWhatIsTold(t *testing.T) {
 		{"a window", mooring("shop/prod", "WindowClosed", ""), report.Outcome{}, report.Event{}, nil, "", ""},
 		{"drift", drift, report.Outcome{}, report.Event{}, nil, "shop/prod: drifted", "Git has 5s, the cluster 1s, by kubectl-edit\nand 2 more fields"},
 		{"not written", unwritten, report.Outcome{}, report.Event{}, nil, "shop/prod: failed (ApplyFailed)", denied},
+		{"unmanaged", beside, report.Outcome{}, report.Event{}, all, "shop/prod: has unmanaged objects beside it", "EnvoyFilter/shop/old bears on web.shop: it patches their listeners (written by kubectl)"},
+		{"unmanaged, not asked for", beside, report.Outcome{}, report.Event{}, nil, "", ""},
 		{"fight", fight, report.Outcome{}, report.Event{}, nil, "shop/prod: is fought over", "/spec/http of VirtualService/shop/web, which other writes as well: put back 4 times"},
 		{"corrected", mooring("shop/prod", applied, ""), report.Outcome{}, report.Event{Reason: "DriftCorrected", Note: "by kubectl-edit"}, all, "shop/prod: drifted and was put back", "by kubectl-edit"},
 		{"corrected, not asked for", mooring("shop/prod", applied, ""), report.Outcome{}, report.Event{Reason: "DriftCorrected", Note: "by kubectl-edit"}, nil, "", ""},

@@ -83,7 +83,7 @@ func look(m *v1alpha1.Mooring) *mooring {
 
 func levels(m *v1alpha1.Mooring) map[aspect]level {
 	ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-	found := map[aspect]level{aspectReady: readiness(ready), aspectDrift: drift(m, ready), aspectFight: fight(m)}
+	found := map[aspect]level{aspectReady: readiness(ready), aspectDrift: drift(m, ready), aspectFight: fight(m), aspectUnmanaged: unmanaged(m)}
 	if ready != nil && ready.Reason == v1alpha1.ReasonSuspended {
 		for a := range found {
 			found[a] = level{state: gone}
@@ -138,6 +138,31 @@ func fight(m *v1alpha1.Mooring) level {
 		message = drifted.Message // with the way out
 	}
 	return level{faulty, fault{event: v1alpha1.AlarmFight, reason: v1alpha1.ReasonFight, message: message, since: m.Status.Fights[0].Since.Time}}
+}
+
+// unmanaged objects that bear on the Mooring's.
+func unmanaged(m *v1alpha1.Mooring) level {
+	entries := m.Status.Unmanaged
+	if len(entries) == 0 {
+		return level{state: fine}
+	}
+	since := entries[0].Created
+	var text []string
+	for _, e := range entries {
+		line := fmt.Sprintf("%s bears on %s: %s", e.Object, e.BearsOn, e.Why)
+		if len(e.Managers) > 0 {
+			line += " (written by " + strings.Join(e.Managers, ", ") + ")"
+		}
+		text = append(text, line)
+		if e.Created != nil && (since == nil || since.Before(e.Created)) {
+			since = e.Created // the newest: since then it is as it is now
+		}
+	}
+	f := fault{event: v1alpha1.AlarmUnmanaged, reason: "Unmanaged", message: few(text, int(m.Status.UnmanagedCount), "objects")}
+	if since != nil {
+		f.since = since.Time
+	}
+	return level{faulty, f}
 }
 
 // shown is how many of a list a message names in full.
