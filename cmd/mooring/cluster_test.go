@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
 	"github.com/mooring-dev/mooring/test/kube"
@@ -75,6 +76,9 @@ func (s *stage) params(pattern string) testscript.Params {
 	p.Cmds["answer"] = s.answer
 	p.Cmds["push"] = s.push
 	p.Cmds["fill"] = fill
+	p.Cmds["applyset"] = func(ts *testscript.TestScript, _ bool, args []string) { // ID is that of the Mooring of this name
+		ts.Setenv("ID", apply.ApplySetID(args[0], ts.Getenv("NS"), v1alpha1.Kind, v1alpha1.GroupVersion.Group))
+	}
 	return p
 }
 
@@ -123,7 +127,7 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: fill FILE...")
 	}
-	values := strings.NewReplacer("@NS@", ts.Getenv("NS"), "@REPO@", ts.Getenv("REPO"))
+	values := strings.NewReplacer("@NS@", ts.Getenv("NS"), "@REPO@", ts.Getenv("REPO"), "@ID@", ts.Getenv("ID"))
 	for _, file := range args {
 		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(values.Replace(ts.ReadFile(file))), 0o644))
 	}

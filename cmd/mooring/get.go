@@ -50,7 +50,7 @@ findings about the newest commit, fields that drifted or were put back, and what
 	cmd.ValidArgsFunction = o.cluster.completeNames
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "the Moorings of all namespaces")
 	addOutputFlag(cmd, &o.output, outputTable, outputWide, outputYAML, outputJSON)
-	cmd.AddCommand(c.getDriftCommand(), c.getAlarmsCommand())
+	cmd.AddCommand(c.getDriftCommand(), c.getAlarmsCommand(), c.getUnmanagedCommand())
 	return cmd
 }
 

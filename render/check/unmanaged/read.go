@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
@@ -73,6 +74,26 @@ func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 	n.addPods(pods)
 	slices.SortFunc(n.strays, func(x, y *object) int { return strings.Compare(x.id.String(), y.id.String()) })
 	return n
+}
+
+// Unread are the kinds that are judged, or that tell what a Mooring has, and that could not be read.
+func Unread(c *world.Cluster) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for gk := range c.Unread {
+		switch gk.Group {
+		case "", "apps":
+			if gk.Kind != "Service" && gk.Kind != "Pod" && gk.Group == "" {
+				continue
+			}
+		default:
+			if !inMesh(render.ID{Group: gk.Group, Kind: gk.Kind}) {
+				continue
+			}
+		}
+		kinds = append(kinds, gk)
+	}
+	slices.SortFunc(kinds, func(x, y schema.GroupKind) int { return strings.Compare(x.String(), y.String()) })
+	return kinds
 }
 
 // sort puts an object with those of its owner, or with those of nobody.
