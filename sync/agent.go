@@ -9,11 +9,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -54,6 +58,9 @@ type AgentOptions struct {
 	// AlarmsAcross are the namespaces whose Alarms may look at Moorings of other namespaces, "*" for all; empty means the
 	// agent's own namespace.
 	AlarmsAcross []string
+	// Shard is the part of the Moorings and Alarms that this agent works for: those with the label v1alpha1.ShardLabel of this value; empty means those that
+	// do not have the label. Each shard elects a leader of its own.
+	Shard string
 	// Concurrent is how many Moorings are worked for at a time; 0 means eight for each core, and sixteen at least. A pass that waits, for a Git server or at a gate, costs next to nothing
 	// and must not hold others up: it is not counted, and there may be patient times as many of them.
 	Concurrent int
@@ -109,6 +116,10 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 // RunAgent keeps all Moorings of the cluster until ctx ends.
 func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts AgentOptions) error {
 	ctrl.SetLogger(log)
+	part, lease, err := shard(opts.Shard)
+	if err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        Scheme(),
 		Logger:                        log,
@@ -116,7 +127,8 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		HealthProbeBindAddress:        opts.ProbeAddr,
 		PprofBindAddress:              opts.PprofAddr,
 		LeaderElection:                opts.LeaderElect,
-		LeaderElectionID:              "agent.mooring.dev",
+		Cache:                         cache.Options{ByObject: map[client.Object]cache.ByObject{&v1alpha1.Mooring{}: {Label: part}, &v1alpha1.Alarm{}: {Label: part}}},
+		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       opts.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returned, so the next agent need not wait for the lease to run out
 	})
@@ -132,8 +144,8 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	syncer.owners = mgr.GetClient()
-	instance, err := os.Hostname() // in a cluster, the name of the pod
+	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only
+	instance, err := os.Hostname()     // in a cluster, the name of the pod
 	if err != nil {
 		return fmt.Errorf("find a name for this agent: %w", err)
 	}
@@ -169,6 +181,22 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// shard gives the selector of an agent's part of the Moorings, and the name of the lease that its agents share.
+func shard(name string) (labels.Selector, string, error) {
+	op, values, lease := selection.DoesNotExist, []string(nil), "agent.mooring.dev"
+	if name != "" {
+		if faults := validation.IsDNS1123Label(name); len(faults) > 0 { // it is part of a lease's name, and a label's value
+			return nil, "", fmt.Errorf("%q is no name of a shard: %s", name, strings.Join(faults, "; "))
+		}
+		op, values, lease = selection.Equals, []string{name}, "agent-"+name+".mooring.dev"
+	}
+	part, err := labels.NewRequirement(v1alpha1.ShardLabel, op, values)
+	if err != nil {
+		return nil, "", fmt.Errorf("select shard %q: %w", name, err)
+	}
+	return labels.NewSelector().Add(*part), lease, nil
 }
 
 // ownNamespace is where a Pod finds the name of the namespace that it runs in.

@@ -68,11 +68,17 @@ func (w *waits) interrupt(name types.NamespacedName) {
 	}
 }
 
-// ending is told of every change of a Mooring that asks for a pass. It asks for none itself.
+// ending is told of every change of a Mooring that asks for a pass, and of those that are gone or belong to another shard. It asks for none itself.
 func (w *waits) ending() handler.EventHandler {
-	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		w.interrupt(client.ObjectKeyFromObject(e.ObjectNew))
-	}}
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
+			w.interrupt(client.ObjectKeyFromObject(e.ObjectNew))
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			w.interrupt(client.ObjectKeyFromObject(e.Object))
+		},
+	}
 }
 
 // atGate waits without a slot, and no longer than there is use in it: not once Git has another commit, which is asked at each interval, nor once the

@@ -46,7 +46,7 @@ type Syncer struct {
 	proxies  *istiod.Client // nil where nobody asks
 	parent   parent
 	moorings lister
-	owners   lister // answers out of a cache; nil where nobody is told what nobody manages
+	owners   lister // nil where nobody is told what nobody manages
 	units    units
 	wishes   wishes
 	beside   beside

@@ -125,7 +125,6 @@ func (r *Reconciler) remove(ctx context.Context, m *v1alpha1.Mooring) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("remove finalizer: %w", err)
 	}
 	r.forget(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-	r.remover.Forget(ID(m))
 	return ctrl.Result{}, nil
 }
 
@@ -162,7 +161,9 @@ func (s *Syncer) remove(ctx context.Context, r remover, m *v1alpha1.Mooring) (ou
 	return p.out
 }
 
+// forget a Mooring that is gone, or belongs to another shard by now.
 func (r *Reconciler) forget(req ctrl.Request) {
+	r.remover.Forget(apply.ApplySetID(req.Name, req.Namespace, v1alpha1.Kind, v1alpha1.GroupVersion.Group))
 	r.syncer.units.forget(req.NamespacedName)
 	r.syncer.wishes.forget(req.NamespacedName)
 	r.reporter.Forget(req.Namespace, req.Name)

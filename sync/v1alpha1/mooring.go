@@ -7,6 +7,10 @@ import (
 // Kind is the kind of a Mooring.
 const Kind = "Mooring"
 
+// ShardLabel on a Mooring or an Alarm names the shard that it belongs to: an agent that runs with --shard NAME works for those with this value, one
+// without for those that do not have the label.
+const ShardLabel = "mooring.dev/shard"
+
 // Annotations that a person or a tool writes on a Mooring.
 const (
 	// ReconcileAnnotation asks for a pass now: any new value does. The value is copied to
