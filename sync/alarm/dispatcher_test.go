@@ -39,6 +39,8 @@ func begin(t *testing.T, spec v1alpha1.AlarmSpec, status v1alpha1.AlarmStatus, t
 	t.Helper()
 	s := &stage{t: t, begun: time.Now()}
 	s.Played = &alarm.Played{Send: func(_ context.Context, m alarm.Sent) error {
+		s.Guard.Lock()
+		defer s.Guard.Unlock()
 		s.tries++
 		if s.fail != nil {
 			return s.fail
@@ -51,10 +53,15 @@ func begin(t *testing.T, spec v1alpha1.AlarmSpec, status v1alpha1.AlarmStatus, t
 		s.Seed(m)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); synctest.Wait() })
 	go func() { _ = s.Start(ctx) }()
 	s.Set(ctx, alarmOf(spec, status))
 	synctest.Wait()
+	s.Guard.Lock()
+	t.Cleanup(func() {
+		s.Guard.Unlock()
+		cancel()
+		synctest.Wait()
+	})
 	return s
 }
 
@@ -78,6 +85,13 @@ func alarmOf(spec v1alpha1.AlarmSpec, status v1alpha1.AlarmStatus) *v1alpha1.Ala
 // pass of a Mooring of namespace shop that ends with this reason and message.
 func (s *stage) pass(name, reason, message string, events ...report.Event) {
 	s.Passed(mooring("shop/"+name, reason, message), report.Outcome{}, events)
+	s.rest()
+}
+
+// rest lets everybody else come to rest.
+func (s *stage) rest() {
+	s.Guard.Unlock()
+	defer s.Guard.Lock()
 	synctest.Wait()
 }
 
@@ -98,6 +112,8 @@ func mooring(name, reason, message string) *v1alpha1.Mooring {
 
 // wait lets time go by.
 func (s *stage) wait(d time.Duration) {
+	s.Guard.Unlock()
+	defer s.Guard.Lock()
 	time.Sleep(d)
 	synctest.Wait()
 }

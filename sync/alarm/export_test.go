@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +17,9 @@ type Sent struct {
 
 // Played is a receiver, and the place where a status is written, for tests of time.
 type Played struct {
+	// Guard is held by a test, but while it lets time go by, and by what is played. A timer that wakes a goroutine does not order what it reads after what
+	// the test wrote.
+	Guard sync.Mutex
 	// Send is told of each message.
 	Send func(ctx context.Context, s Sent) error
 	// Written is the status that was written last.
@@ -31,6 +35,8 @@ func (p *Played) send(ctx context.Context, j *job) error {
 }
 
 func (p *Played) write(_ context.Context, _, after *v1alpha1.Alarm) error {
+	p.Guard.Lock()
+	defer p.Guard.Unlock()
 	p.Written = after.Status
 	return nil
 }
