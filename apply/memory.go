@@ -125,7 +125,7 @@ func (m *memory) end(unit string) (moved bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	u := m.of(unit)
-	if u.runs--; u.runs > 0 {
+	if u.runs = max(u.runs-1, 0); u.runs > 0 { // a unit that was forgotten meanwhile has none
 		return false
 	}
 	for _, h := range u.heard {
