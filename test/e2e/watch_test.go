@@ -52,15 +52,18 @@ func TestDriftIsCorrectedAtOnce(t *testing.T) {
 	corrected("a label")
 	slices.Sort(took)
 	t.Logf("put back after %s in the middle, %s at most, seen from kubectl's end on", took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-	told := 0
-	for _, e := range u.events() {
-		if e.Reason == "DriftCorrected" {
-			told++
+	eventually(t, "each correction is told", func() error { // after the object was written
+		told := 0
+		for _, e := range u.events() {
+			if e.Reason == "DriftCorrected" {
+				told++
+			}
 		}
-	}
-	if told != len(took) {
-		t.Errorf("%d corrections were told, want %d: %v", told, len(took), u.events())
-	}
+		if told != len(took) {
+			return fmt.Errorf("%d of %d were told: %v", told, len(took), u.events())
+		}
+		return nil
+	})
 	if now := w.Git.Counts(s.ns + ".git"); now.InfoRefs != asked.InfoRefs {
 		t.Errorf("Git was asked %d times for the sake of drift", now.InfoRefs-asked.InfoRefs)
 	}
