@@ -129,6 +129,16 @@ func (p *planner) bequeath(ctx context.Context, steps []Step) ([]Step, error) {
 	return steps, nil
 }
 
+// Waits is true when the plan keeps an object because another Mooring has not taken it, or has not decided: that one does not say when it has.
+func (p *Plan) Waits() bool {
+	for s := range p.Steps() {
+		if s.inherits {
+			return true
+		}
+	}
+	return false
+}
+
 // mayBequeath is true for what is ours to give away.
 func mayBequeath(m liveObject) bool {
 	return isOurs(m) && m.GetDeletionTimestamp() == nil && m.GetAnnotations()[ReconcileAnnotation] != "disabled" &&

@@ -62,9 +62,9 @@ func (u *unit) untilGit(interval time.Duration) time.Duration {
 	return max(interval-time.Since(u.newestAt), time.Second)
 }
 
-// retried is true for a failure that trying again may cure.
+// retried is true for a failure that trying again may cure, and for a pass that keeps what another Mooring may take.
 func retried(out Outcome) bool {
-	if out.KeepErr != nil {
+	if out.KeepErr != nil || out.Err == nil && out.Plan != nil && out.Plan.Waits() {
 		return true
 	}
 	switch out.Stage {
