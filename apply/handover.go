@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -129,7 +130,7 @@ func (p *planner) bequeath(ctx context.Context, steps []Step) ([]Step, error) {
 	return steps, nil
 }
 
-// Waits is true when the plan keeps an object because another Mooring has not taken it, or has not decided: that one does not say when it has.
+// Waits is true when the plan keeps an object because another Mooring has not taken it, or has not decided.
 func (p *Plan) Waits() bool {
 	for s := range p.Steps() {
 		if s.inherits {
@@ -137,6 +138,17 @@ func (p *Plan) Waits() bool {
 		}
 	}
 	return false
+}
+
+// Heirs are the Moorings, by namespace/name, that the plan offers something to.
+func (p *Plan) Heirs() []string {
+	var names []string
+	for s := range p.Steps() {
+		if s.heir.ID != "" && !slices.Contains(names, s.heir.Name) {
+			names = append(names, s.heir.Name)
+		}
+	}
+	return names
 }
 
 // mayBequeath is true for what is ours to give away.
@@ -155,7 +167,7 @@ func offerTo(s Step, heir Heir, m liveObject) Step {
 		s.inherits = true
 		return s.skip("is offered to Mooring " + heir.Name + ", which has not taken it yet")
 	}
-	s.Action, s.heir, s.precondition = Update, heir.ID, ""
+	s.Action, s.heir, s.precondition = Update, heir, ""
 	s.Reason = "is handed over to Mooring " + heir.Name
 	return s
 }
@@ -166,7 +178,7 @@ func (r *runner) offer(ctx context.Context, s Step) error {
 		if m.Labels[PartOfLabel] != r.unit.ID {
 			return nil, nil // somebody has it already
 		}
-		return annotate(m, HandoverAnnotation, s.heir), nil
+		return annotate(m, HandoverAnnotation, s.heir.ID), nil
 	})
 	if isGone(err) {
 		err = nil

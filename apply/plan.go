@@ -149,7 +149,7 @@ type Step struct {
 	unwanted     bool                       // Git does not have it
 	take         bool                       // what was set by hand is taken over first
 	release      bool                       // it is let go: it stays, and is ours no more
-	heir         string                     // ApplySet id of the unit that it is offered to
+	heir         Heir                       // whom it is offered to
 	leave        []path                     // what is left to others
 	held         bool                       // another tool manages it as well
 	inherits     bool                       // another unit may take it: it is kept until that is settled

@@ -77,7 +77,7 @@ func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
 	}
 	for i, step := range steps {
 		switch {
-		case step.heir != "" || step.inherits:
+		case step.heir.ID != "" || step.inherits:
 			// Nobody would keep it for the heir: it is nobody's until that one takes it.
 			steps[i] = step.letGo("is kept and let go for another Mooring: " + step.Reason)
 		case step.held:
@@ -91,7 +91,7 @@ func (a *Applier) PlanDelete(ctx context.Context, u Unit) (*Plan, error) {
 
 // letGo makes the object nobody's.
 func (s Step) letGo(reason string) Step {
-	s.Action, s.release, s.precondition, s.Reason, s.heir = Update, true, "", reason, ""
+	s.Action, s.release, s.precondition, s.Reason, s.heir = Update, true, "", reason, Heir{}
 	return s
 }
 

@@ -262,7 +262,7 @@ func (r *runner) left(ctx context.Context) ([]schema.GroupKind, error) {
 	for _, s := range r.result.Steps {
 		gk := s.ID.GroupKind()
 		switch {
-		case !s.unwanted || s.counted && (s.Action == Skip || s.heir != ""):
+		case !s.unwanted || s.counted && (s.Action == Skip || s.heir.ID != ""):
 			left = append(left, gk)
 		case s.Action == Delete:
 			gone[gk] = s.resource

@@ -29,7 +29,7 @@ func (r *runner) do(ctx context.Context, s *StepResult) error {
 		return r.remove(ctx, s.Step)
 	case s.release:
 		return r.letGo(ctx, s.Step)
-	case s.heir != "":
+	case s.heir.ID != "":
 		return r.offer(ctx, s.Step)
 	}
 	if err := r.injects(ctx, s.Step); err != nil {

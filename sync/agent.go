@@ -161,6 +161,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		client:  mgr.GetClient(),
 		syncer:  syncer,
 		remover: applier,
+		waker:   wakes,
 		reporter: &report.Reporter{
 			Client: mgr.GetClient(), Metrics: report.NewMetrics(metrics.Registry), Instance: instance, Notifier: alarms,
 		},

@@ -360,26 +360,38 @@ func TestWaitIsAStateNotALoop(t *testing.T) {
 }
 
 func TestPausesGrowByStage(t *testing.T) {
-	w := newWorld()
-	between := func(got, least time.Duration) {
-		t.Helper()
-		if got < least || got > least+least/5 {
-			t.Errorf("pause %s, want %s and a little jitter", got, least)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		between := func(out report.Outcome, least time.Duration) time.Duration {
+			t.Helper()
+			got := w.Next(w.m, out)
+			if got < least || got > least+least/5 {
+				t.Errorf("pause %s, want %s and a little jitter", got, least)
+			}
+			return got
 		}
-	}
-	fetch := report.Outcome{Reason: v1alpha1.ReasonFetchFailed, Stage: report.StageFetch}
-	for _, least := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
-		between(w.Next(w.m, fetch), least)
-	}
-	between(w.Next(w.m, report.Outcome{Reason: v1alpha1.ReasonCheckFailed, Stage: report.StageCheck}), 5*time.Minute)
-	between(w.Next(w.m, fetch), 5*time.Second) // another kind of failure began anew
-	for range 100 {                            // no overflow
-		w.Next(w.m, fetch)
-	}
-	between(w.Next(w.m, fetch), 5*time.Minute)
-	keep := report.Outcome{Reason: v1alpha1.ReasonCheckFailed, Stage: report.StageCheck, KeepErr: errors.New("x")}
-	w.Next(w.m, report.Outcome{Reason: v1alpha1.ReasonApplied})
-	between(w.Next(w.m, keep), 5*time.Second)
+		fetch := report.Outcome{Reason: v1alpha1.ReasonFetchFailed, Stage: report.StageFetch}
+		began := time.Now()
+		for range 8 {
+			time.Sleep(between(fetch, min(max(5*time.Second, time.Since(began)), 5*time.Minute)))
+		}
+		if lasted := time.Since(began); lasted < 10*time.Minute {
+			t.Errorf("eight attempts within %s", lasted)
+		}
+		between(report.Outcome{Reason: v1alpha1.ReasonCheckFailed, Stage: report.StageCheck}, 5*time.Minute)
+		between(fetch, 5*time.Second) // another kind of failure began anew
+		for range 100 {               // passes that are made because objects move do not make the pause longer
+			between(fetch, 5*time.Second)
+		}
+		time.Sleep(time.Minute)
+		between(fetch, time.Minute)
+		another := fetch
+		another.Newest.Commit = "1234"
+		between(another, 5*time.Second)
+		keep := report.Outcome{Reason: v1alpha1.ReasonCheckFailed, Stage: report.StageCheck, KeepErr: errors.New("x")}
+		w.Next(w.m, report.Outcome{Reason: v1alpha1.ReasonApplied})
+		between(keep, 5*time.Second)
+	})
 }
 
 func TestKindsBook(t *testing.T) {

@@ -42,6 +42,7 @@ type Reconciler struct {
 	syncer   *Syncer
 	remover  remover
 	reporter reporter
+	waker    *waker
 }
 
 // Reconcile makes a pass, or carries out the deletion policy.
@@ -68,8 +69,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, ctx.Err()
 	}
 	logOutcome(ctx, out)
+	was := m.Status.LastAppliedRevision
 	if err := r.reporter.Report(ctx, m, out); err != nil {
 		return ctrl.Result{}, err
+	}
+	r.syncer.units.of(m).keeps.Store(out.Plan != nil && out.Plan.Waits())
+	r.waker.offered(out.Plan, out.Result)
+	if out.Applied.String() != was {
+		r.waker.decided(req.NamespacedName)
 	}
 	for _, name := range used(m, out) {
 		if err := r.client.Patch(ctx, m, withoutWord(m, name)); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) { // Invalid: it is another word by now
@@ -125,6 +132,7 @@ func (r *Reconciler) remove(ctx context.Context, m *v1alpha1.Mooring) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("remove finalizer: %w", err)
 	}
 	r.forget(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
+	r.waker.decided(client.ObjectKeyFromObject(m))
 	return ctrl.Result{}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Pauses between passes.
 const (
-	// firstRetry is the pause after a first failure to fetch or apply; it doubles with each further one, up to the interval.
+	// firstRetry is the pause after a first failure to fetch or apply. Then it is as long as the trouble has lasted, which about doubles it each time, up to the interval.
 	firstRetry = 5 * time.Second
 	// healthPoll is the pause while a pass only waits for objects to become healthy.
 	healthPoll = 2 * time.Second
@@ -20,7 +20,7 @@ const (
 	jitter = 0.1
 )
 
-// next is the pause before the next pass of a unit, which counts its failures. Fetching and applying may work the
+// next is the pause before the next pass of a unit. Fetching and applying may work the
 // next time, so they are tried sooner than the interval says, with growing pauses; so is a check that could not be made. Rendering, findings and
 // guards answer the same until another commit is there: they wait for the interval.
 //
@@ -39,19 +39,32 @@ func (u *unit) pause(m *v1alpha1.Mooring, out Outcome) time.Duration {
 		return time.Millisecond // something newer waits
 	}
 	if out.Reason == v1alpha1.ReasonProgressing {
-		u.failures = 0
+		u.trouble = trouble{}
 		return spread(min(healthPoll, interval))
 	}
 	if !retried(out) {
-		u.failures = 0
+		u.trouble = trouble{}
 		return spread(u.untilGit(interval))
 	}
-	u.failures++
-	pause := firstRetry << min(u.failures-1, 16)
+	pause := max(firstRetry, u.trouble.lasts(out.Newest.Commit))
 	if e, ok := errors.AsType[*repos.Error](out.Err); ok {
 		pause = max(pause, e.RetryAfter) // the server asks us to come later
 	}
 	return spread(min(pause, interval))
+}
+
+// trouble is what passes are made again for before the interval is over. Its age counts, and not how many passes were made meanwhile: some are made because objects move.
+type trouble struct {
+	commit repos.Commit
+	since  time.Time
+}
+
+// lasts says for how long there has been trouble with a commit, or with finding one.
+func (t *trouble) lasts(commit repos.Commit) time.Duration {
+	if t.since.IsZero() || t.commit != commit {
+		*t = trouble{commit: commit, since: time.Now()}
+	}
+	return time.Since(t.since)
 }
 
 // untilGit is the rest of the interval: passes in between, which correct drift, do not put off the next question to Git.

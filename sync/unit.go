@@ -49,7 +49,7 @@ type unit struct {
 	newestFor  int64
 	newestAsk  string
 	waiting    time.Time
-	failures   int
+	trouble    trouble
 	kinds      []schema.GroupKind
 	kindsKnown bool
 	// claims are the value of the ClaimsAnnotation, once it was read or written.
@@ -57,6 +57,8 @@ type unit struct {
 	claimsKnown bool
 	// woken is true when the next pass is asked for because an object moved.
 	woken atomic.Bool
+	// keeps is true when an object is kept because another Mooring has not taken it, or has not decided.
+	keeps atomic.Bool
 	// unfinished is the revision whose apply was begun and broken off since inforce was applied; empty for none.
 	unfinished string
 	// drift that is known and not put right, and the fights that go on.
@@ -94,6 +96,19 @@ func (us *units) forget(name types.NamespacedName) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	delete(us.units, name)
+}
+
+// keepers are the Moorings of this agent that keep something for another one.
+func (us *units) keepers() []types.NamespacedName {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	var names []types.NamespacedName
+	for name, u := range us.units {
+		if u.keeps.Load() {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // wake says of a unit that is worked for that an object of it moved.

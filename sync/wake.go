@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kubesource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/mooring-dev/mooring/apply"
 )
 
-// waker asks for a pass of a Mooring of which an object moved.
+// waker asks for a pass of a Mooring: an object of it moved, or another Mooring did what it waits for.
 type waker struct {
 	log   logr.Logger
 	units *units
@@ -30,6 +32,26 @@ func (w *waker) source() kubesource.Source {
 		w.queue = queue
 		return nil
 	})
+}
+
+// offered wakes the Moorings that a pass offered something to.
+func (w *waker) offered(plan *apply.Plan, result *apply.Result) {
+	if plan == nil || result == nil {
+		return
+	}
+	for _, heir := range plan.Heirs() {
+		w.wake(heir)
+	}
+}
+
+// decided wakes the Moorings that keep something until another one has decided whether it wants it, because one has. Those that
+// another shard's agent works for look when their own pause is over.
+func (w *waker) decided(who types.NamespacedName) {
+	for _, name := range w.units.keepers() {
+		if name != who {
+			w.wake(name.String())
+		}
+	}
 }
 
 // wake a Mooring by namespace/name. However often that happens while a pass is under way, it is one more pass.

@@ -56,7 +56,11 @@ func TestHandoverInEitherOrder(t *testing.T) {
 			}
 			left.inForceAfterSync(moved)
 			s.sameUIDs(before)
-			right.inForceAfterSync(moved)
+			if first == "new" {
+				right.inForce(moved) // it is told of the offer
+			} else {
+				right.inForceAfterSync(moved)
+			}
 			s.want("a=2 b=1 c=1 d=1")
 			s.sameUIDs(before)
 			s.ownedBy(right, "a", "b", "d")
@@ -135,8 +139,7 @@ func TestHandoverWaitsForWhoClaims(t *testing.T) {
 
 	s.commit(files{"right/bad.yaml": ""})
 	right.inForceAfterSync(s.head())
-	left.inForceAfterSync(s.head())
-	s.want("b=1 d=1 renamed=2")
+	s.becomes("b=1 d=1 renamed=2") // the other one is told that there is nothing to wait for
 }
 
 // An object is on its way when a commit empties the path of the one that is to have it: that is as likely a mistake as what the guard holds, and
