@@ -34,7 +34,19 @@ const (
 const patience = 10 * time.Minute
 
 // row is one line of the table.
-type row struct{ what, mooring, beside, goal string }
+type row struct{ id, what, mooring, flux, beside, goal string }
+
+// The lines of the table, by what is measured.
+const (
+	firstRow     = "first"
+	unchangedRow = "unchanged"
+	changedRow   = "changed"
+	manyRow      = "many"
+	editRow      = "edit"
+	restRow      = "rest"
+	memoryRow    = "memory"
+	restartRow   = "restart"
+)
 
 // bench is one run.
 type bench struct {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -60,9 +59,9 @@ func (b *bench) firstApply(ctx context.Context) error {
 		return err
 	}
 	b.add(row{
-		fmt.Sprintf("first apply of %d objects", b.options.objects),
+		firstRow, fmt.Sprintf("first apply of %d objects", b.options.objects),
 		fmt.Sprintf("%s (planned in %s); from the Mooring's creation to in force %s, of which fetch %s, render %s, check %s", results.Duration(seconds(took["apply"])),
-			results.Duration(seconds(took["plan"])), results.Duration(all), results.Duration(seconds(took["fetch"])), results.Duration(seconds(took["render"])), results.Duration(seconds(took["check"]))),
+			results.Duration(seconds(took["plan"])), results.Duration(all), results.Duration(seconds(took["fetch"])), results.Duration(seconds(took["render"])), results.Duration(seconds(took["check"]))), "",
 		fmt.Sprintf("bare %s; kubectl %s", results.Duration(bare), results.Duration(kubectl)), "within 1.5 times the bare apply",
 	})
 	return nil
@@ -102,16 +101,9 @@ func (b *bench) unchanged(ctx context.Context) error {
 	took := since(before, after)
 	n := took["passes"]
 	whole := took["fetch"] + took["render"] + took["check"] + took["plan"] + took["apply"]
-	of := now.Since(asked)
-	objects := 0
-	for r, n := range of {
-		if r.Resource == "serviceentries" || r.Resource == "destinationrules" {
-			objects += n
-		}
-	}
 	b.add(row{
-		fmt.Sprintf("a pass with nothing changed, %d objects", b.options.objects),
-		fmt.Sprintf("%s, of which asking Git %s; requests about objects in %.0f passes: %d", results.Duration(seconds(whole/n)), results.Duration(seconds(took["fetch"]/n)), n, objects),
+		unchangedRow, fmt.Sprintf("a pass with nothing changed, %d objects", b.options.objects),
+		fmt.Sprintf("%s, of which asking Git %s; requests about objects in %.0f passes: %d", results.Duration(seconds(whole/n)), results.Duration(seconds(took["fetch"]/n)), n, aboutObjects(now.Since(asked)).Total()), "",
 		"kubectl " + results.Duration(kubectl), "under 100 ms and at most 10 requests",
 	})
 	return nil
@@ -143,8 +135,7 @@ func (b *bench) oneChanged(ctx context.Context) error {
 		if _, err := b.Ask(ctx, big); err != nil {
 			return err
 		}
-		err = b.until(ctx, bigSpace, nameOf("app", i*5), func(u *unstructured.Unstructured) bool { return connections(u) == int64(n) })
-		if err != nil {
+		if err := b.until(ctx, bigSpace, nameOf("app", i*5), int64(n)); err != nil {
 			return err
 		}
 		written := time.Since(began)
@@ -168,8 +159,8 @@ func (b *bench) oneChanged(ctx context.Context) error {
 		kubectl = append(kubectl, d)
 	}
 	b.add(row{
-		fmt.Sprintf("one object changed in a commit to %d", b.options.objects),
-		fmt.Sprintf("%s, median of %d", results.Duration(percentile(took, 50)), rounds), "kubectl " + results.Duration(percentile(kubectl, 50)), "under 500 ms from the fetched commit to the written object",
+		changedRow, fmt.Sprintf("one object changed in a commit to %d", b.options.objects),
+		fmt.Sprintf("%s, median of %d", results.Duration(percentile(took, 50)), rounds), "", "kubectl " + results.Duration(percentile(kubectl, 50)), "under 500 ms from the fetched commit to the written object",
 	})
 	return nil
 }
@@ -192,11 +183,14 @@ func connections(u *unstructured.Unstructured) int64 {
 	return n
 }
 
-// until watches a DestinationRule until it is right.
-func (b *bench) until(ctx context.Context, ns, name string, right func(*unstructured.Unstructured) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// untilPatience is longer than the interval at which Flux is told to look, and its jitter.
+const untilPatience = 3 * time.Minute
+
+// until watches a DestinationRule until it allows so many connections.
+func (b *bench) until(ctx context.Context, ns, name string, want int64) error {
+	ctx, cancel := context.WithTimeout(ctx, untilPatience)
 	defer cancel()
-	seconds := int64(60)
+	seconds := int64(untilPatience.Seconds())
 	rules := b.resource("DestinationRule").Namespace(ns)
 	w, err := rules.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, TimeoutSeconds: &seconds})
 	if err != nil {
@@ -204,11 +198,11 @@ func (b *bench) until(ctx context.Context, ns, name string, right func(*unstruct
 	}
 	defer w.Stop()
 	for e := range w.ResultChan() {
-		if u, ok := e.Object.(*unstructured.Unstructured); ok && right(u) {
+		if u, ok := e.Object.(*unstructured.Unstructured); ok && connections(u) == want {
 			return nil
 		}
 	}
-	return fmt.Errorf("DestinationRule %s/%s has not become right within a minute", ns, name)
+	return fmt.Errorf("DestinationRule %s/%s does not allow %d connections after %s", ns, name, want, untilPatience)
 }
 
 // many adds the many Moorings.
@@ -231,7 +225,7 @@ func (b *bench) many(ctx context.Context) error {
 			return err
 		}
 	}
-	b.add(row{fmt.Sprintf("%d Moorings of %d objects made at once, until all are in force", b.moorings, perMooring), results.Duration(time.Since(began)), "", ""})
+	b.add(row{id: manyRow, what: fmt.Sprintf("%d Moorings of %d objects made at once, until all are in force", b.moorings, perMooring), mooring: results.Duration(time.Since(began))})
 	return nil
 }
 
@@ -242,22 +236,31 @@ func (b *bench) edited(ctx context.Context) error {
 	for range b.edits {
 		mooring, n := r.IntN(b.moorings), r.IntN(perMooring/2)
 		ns, name := spaceOf(mooring), nameOf(nameOf("team", mooring), n)
-		rules := b.resource("DestinationRule").Namespace(ns)
-		_, err := rules.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"trafficPolicy":{"connectionPool":{"tcp":{"maxConnections":7}}}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
-		if err != nil {
+		if err := b.edit(ctx, ns, name); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err := b.until(ctx, ns, name, func(u *unstructured.Unstructured) bool { return connections(u) == 100 }); err != nil {
+		if err := b.until(ctx, ns, name, 100); err != nil {
 			return err
 		}
 		took = append(took, time.Since(began))
 	}
 	b.add(row{
-		fmt.Sprintf("somebody edits one of %d objects: corrected after", b.moorings*perMooring+b.options.objects),
-		fmt.Sprintf("p50 %s, p99 %s, of %d edits", results.Duration(percentile(took, 50)), results.Duration(percentile(took, 99)), len(took)), "", "p50 under 200 ms, p99 under 1 s",
+		id: editRow, what: fmt.Sprintf("somebody edits one of %d objects: corrected after", b.moorings*perMooring+b.options.objects),
+		mooring: percentiles(took), goal: "p50 under 200 ms, p99 under 1 s",
 	})
 	return nil
+}
+
+// edit does what somebody does with kubectl edit: the value is wrong afterwards.
+func (b *bench) edit(ctx context.Context, ns, name string) error {
+	wrong := []byte(`{"spec":{"trafficPolicy":{"connectionPool":{"tcp":{"maxConnections":7}}}}}`)
+	_, err := b.resource("DestinationRule").Namespace(ns).Patch(ctx, name, types.MergePatchType, wrong, metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	return err
+}
+
+func percentiles(edits []time.Duration) string {
+	return fmt.Sprintf("p50 %s, p99 %s, of %d edits", results.Duration(percentile(edits, 50)), results.Duration(percentile(edits, 99)), len(edits))
 }
 
 func percentile(all []time.Duration, p int) time.Duration {
@@ -273,26 +276,18 @@ func (b *bench) atRest(ctx context.Context) error {
 	if err := pause(ctx, 5*time.Second); err != nil { // what the edits have set off is over
 		return err
 	}
-	asked, err := b.asked(ctx)
-	if err != nil {
-		return err
-	}
 	stages, err := b.stages(ctx)
 	if err != nil {
 		return err
 	}
-	cpu, err := b.cpu()
+	before, err := b.glance(ctx, b.agent.PID())
 	if err != nil {
 		return err
 	}
 	if err := pause(ctx, b.rest); err != nil {
 		return err
 	}
-	used, err := b.cpu()
-	if err != nil {
-		return err
-	}
-	now, err := b.asked(ctx)
+	after, err := b.glance(ctx, b.agent.PID())
 	if err != nil {
 		return err
 	}
@@ -300,26 +295,13 @@ func (b *bench) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	memory, err := b.status("VmRSS")
-	if err != nil {
-		return err
-	}
-	peak, err := b.status("VmHWM")
-	if err != nil {
-		return err
-	}
-	requests := now.Since(asked)
-	said := fmt.Sprint(requests.Total())
-	if requests.Total() > 0 {
-		said += " (" + strings.ReplaceAll(strings.TrimSpace(requests.String()), "\n", "; ") + ")"
-	}
 	objects := b.moorings*perMooring + b.options.objects
 	b.add(row{
-		fmt.Sprintf("%d objects at rest for %s", objects, b.rest),
-		fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, since(stages, later)["passes"], 100*(used-cpu).Seconds()/b.rest.Seconds()),
-		"", "no write, no GET or LIST after start, under 0.5 % of a core",
+		id: restRow, what: fmt.Sprintf("%d objects at rest for %s", objects, b.rest),
+		mooring: after.rested(before, since(stages, later)["passes"], b.rest),
+		goal:    "no write, no GET or LIST after start, under 0.5 % of a core",
 	})
-	b.add(row{fmt.Sprintf("resident memory with %d objects", objects), fmt.Sprintf("%s, at most %s before", memory, peak), "", "under 250 MB"})
+	b.add(row{id: memoryRow, what: fmt.Sprintf("resident memory with %d objects", objects), mooring: after.memory(), goal: "under 250 MB"})
 	return nil
 }
 
@@ -350,72 +332,10 @@ func (b *bench) restarted(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(began)
-	now, err := b.asked(ctx)
+	now, err := b.glance(ctx, b.agent.PID())
 	if err != nil {
 		return err
 	}
-	peak, err := b.status("VmHWM")
-	if err != nil {
-		return err
-	}
-	requests := now.Since(asked)
-	writes := 0
-	for r, n := range requests {
-		if r.Verb == "APPLY" || r.Verb == "PATCH" {
-			writes += n
-		}
-	}
-	b.add(row{
-		"a restart: until every object is verified", fmt.Sprintf("%s, %d requests (%d of them applies, which are tried only: nothing is written), %s of memory at most", results.Duration(took), requests.Total(), writes, peak), "", "",
-	})
+	b.add(row{id: restartRow, what: "a restart: until every object is verified", mooring: now.restarted(asked, took)})
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// cpu is how long the agent has used a core so far. Linux counts it in hundredths of a second.
-func (b *bench) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.agent.PID()))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat is not what it was: %s", b.agent.PID(), text)
-	}
-	var ticks int64
-	for _, f := range fields[11:13] { // utime and stime
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
-}
-
-// status gives a line of /proc/PID/status in megabytes.
-func (b *bench) status(name string) (string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.agent.PID()))
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(text)) {
-		if before, after, ok := strings.Cut(line, ":"); ok && before == name {
-			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(after), " kB"))
-			if err != nil {
-				return "", err
-			}
-			return fmt.Sprintf("%d MB", kilobytes/1000), nil
-		}
-	}
-	return "", fmt.Errorf("/proc/%d/status has no %s", b.agent.PID(), name)
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/results"
+)
+
+// glance is what can be seen of a process from outside: what was asked of the API server so far, and what Linux knows of the process.
+type glance struct {
+	asked kube.Requests
+	cpu   time.Duration
+	// resident memory, now and at most.
+	resident, peak string
+}
+
+func (b *bench) glance(ctx context.Context, pid int) (glance, error) {
+	var g glance
+	var err error
+	if g.asked, err = b.asked(ctx); err != nil {
+		return g, err
+	}
+	if g.cpu, err = cpu(pid); err != nil {
+		return g, err
+	}
+	if g.resident, err = status(pid, "VmRSS"); err != nil {
+		return g, err
+	}
+	g.peak, err = status(pid, "VmHWM")
+	return g, err
+}
+
+func (g glance) memory() string { return fmt.Sprintf("%s, at most %s before", g.resident, g.peak) }
+
+// rested tells what a process did in a rest that began with another glance.
+func (g glance) rested(before glance, passes float64, rest time.Duration) string {
+	requests := g.asked.Since(before.asked)
+	said := fmt.Sprint(requests.Total())
+	if requests.Total() > 0 {
+		said += " (" + strings.ReplaceAll(strings.TrimSpace(requests.String()), "\n", "; ") + ")"
+	}
+	return fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, passes, 100*(g.cpu-before.cpu).Seconds()/rest.Seconds())
+}
+
+// restarted tells what it cost to begin anew.
+func (g glance) restarted(before kube.Requests, took time.Duration) string {
+	requests := g.asked.Since(before)
+	objects := aboutObjects(requests)
+	tried := objects.Only(func(r kube.Request) bool { return r.DryRun })
+	wrote := objects.Only(kube.Request.Write)
+	return fmt.Sprintf("%s, %d requests (%d about objects: %d dry runs, %d writes), %s of memory at most",
+		results.Duration(took), requests.Total(), objects.Total(), tried.Total(), wrote.Total(), g.peak)
+}
+
+// aboutObjects leaves out what concerns no object that is applied: Moorings, Events and the like.
+func aboutObjects(all kube.Requests) kube.Requests {
+	return all.Only(func(r kube.Request) bool { return r.Resource == "serviceentries" || r.Resource == "destinationrules" })
+}
+
+// cpu is how long a process has used a core so far. Linux counts it in hundredths of a second.
+func cpu(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat is not what it was: %s", pid, text)
+	}
+	var ticks int64
+	for _, f := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}
+
+// status gives a line of /proc/PID/status in megabytes.
+func status(pid int, name string) (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if before, after, ok := strings.Cut(line, ":"); ok && before == name {
+			kilobytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(after), " kB"))
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%d MB", kilobytes/1000), nil
+		}
+	}
+	return "", fmt.Errorf("/proc/%d/status has no %s", pid, name)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
