@@ -31,7 +31,7 @@ func Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cache, err := cacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
@@ -298,13 +298,14 @@ func serverSource() (string, error) {
 	return src, nil
 }
 
-func cacheDir() (string, error) {
+// CacheDir is where binaries lie that are built once: $MOORING_CACHE, or mooring below the user's cache folder. It may not exist yet.
+func CacheDir() (string, error) {
 	if dir := os.Getenv("MOORING_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a cache for the control plane: %w; set MOORING_CACHE to a folder", err)
+		return "", fmt.Errorf("find a cache for what is built: %w; set MOORING_CACHE to a folder", err)
 	}
 	return filepath.Join(dir, "mooring"), nil
 }

@@ -32,6 +32,19 @@ func InstallCRDs(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
+	return install(ctx, config, wanted)
+}
+
+// InstallCRDFiles does the same with the CRDs of other files.
+func InstallCRDFiles(ctx context.Context, config *rest.Config, files ...string) error {
+	wanted, err := readFiles(files)
+	if err != nil {
+		return err
+	}
+	return install(ctx, config, wanted)
+}
+
+func install(ctx context.Context, config *rest.Config, wanted []*unstructured.Unstructured) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -69,16 +82,22 @@ func readCRDs() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	ours, err := readFiles(files)
+	return append(all, ours...), err
+}
+
+func readFiles(files []string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		ours, err := parse(file, content)
+		found, err := parse(file, content)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ours...)
+		all = append(all, found...)
 	}
 	return all, nil
 }

@@ -66,7 +66,7 @@ func (w *World) StartAgent(ctx context.Context, o AgentOptions) (*Agent, error) 
 }
 
 func (w *World) tryAgent(ctx context.Context, o AgentOptions, store string) (*Agent, error) {
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,8 @@ func fetch(ctx context.Context, url string) (string, error) {
 	return string(body), err
 }
 
-func freePorts(n int) (addrs []string, err error) {
+// FreePorts gives addresses on loopback that nobody listened on a moment ago.
+func FreePorts(n int) (addrs []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

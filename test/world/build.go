@@ -52,7 +52,7 @@ func buildMooring(ctx context.Context, progress io.Writer) (string, error) {
 	defer unlock()
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/mooring")
 	cmd.Dir = root
-	if out, err := tell(progress, "mooring: building", cmd); err != nil {
+	if out, err := Tell(progress, "mooring: building", cmd); err != nil {
 		return "", fmt.Errorf("build mooring: %w\n%s", err, out)
 	}
 	return target, nil
@@ -93,8 +93,8 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// tell runs a command and says every ten seconds that it still runs. It answers with all that the command wrote.
-func tell(progress io.Writer, what string, cmd *exec.Cmd) (string, error) {
+// Tell runs a command and says every ten seconds that it still runs. It answers with all that the command wrote.
+func Tell(progress io.Writer, what string, cmd *exec.Cmd) (string, error) {
 	begun := time.Now()
 	done := make(chan struct{})
 	told := make(chan struct{})

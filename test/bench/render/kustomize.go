@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/kube"
 )
 
 // kustomizeModule is a module of its own, so that the command is of the same release as the library in ours, and brings nothing into it.
@@ -16,18 +17,11 @@ const kustomizeModule = "test/bench/kustomize"
 
 // buildKustomize gives the path of the command. Go's cache makes that quick when it was built before.
 func buildKustomize(ctx context.Context) (string, error) {
-	cache := os.Getenv("MOORING_CACHE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find a cache for kustomize: %w; set MOORING_CACHE to a folder", err)
-		}
-		cache = filepath.Join(dir, "mooring")
-	}
-	target, err := filepath.Abs(filepath.Join(cache, "kustomize"))
+	cache, err := kube.CacheDir()
 	if err != nil {
 		return "", err
 	}
+	target := filepath.Join(cache, "kustomize")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "sigs.k8s.io/kustomize/kustomize/v5")
 	cmd.Dir = kustomizeModule
 	if out, err := cmd.CombinedOutput(); err != nil {
