@@ -58,6 +58,8 @@ type pass struct {
 	removing bool
 	// woken is true for a pass that is made because an object moved.
 	woken bool
+	// readBeside is true once this pass has read what lives beside its objects.
+	readBeside bool
 }
 
 func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {

@@ -16,27 +16,40 @@ import (
 )
 
 // What nobody manages is found in what is read for the check of a commit anyway. Without commits it is read anew once in lookEvery, once for all Moorings, by the
-// first one that has a pass after that; the others find in memory what came of it. A pass that puts drift right has no time for it.
+// first one that has a pass after that; the others find in memory what came of it. A pass that puts drift right has no time for it, and one that
+// a person asks for reads anew: whoever has just deleted a stray object wants to see that it is gone.
 
-// lookEvery is how old what is known may become.
-const lookEvery = time.Hour
+const (
+	// lookEvery is how old what is known may become.
+	lookEvery = time.Hour
+	// askedEvery is how old it may be for a person, who may ask for a pass of each of 200 Moorings.
+	askedEvery = 5 * time.Second
+)
 
 // beside is what lived at the last reading, as far as it bears on others. It is safe for concurrent use.
 type beside struct {
 	mu   sync.Mutex
 	of   weak.Pointer[apply.Surroundings] // guarded by mu, as is all below: the reading that it was made of
 	last *unmanaged.Neighbourhood
-	next time.Time // when to read anew; zero before the first reading
+	// read is when it was read, or tried to; zero before the first reading.
+	read time.Time
+	// asked is true when a person asked for a reading that was not made yet.
+	asked bool
 }
 
-// due says, to one of those who ask, that it is time to read anew.
-func (b *beside) due() bool {
+// due says, to one of those who ask, that it is time to read anew. What a person asks for too soon after a reading is owed to the next pass.
+func (b *beside) due(asked bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.next.IsZero() || time.Now().Before(b.next) {
+	b.asked = b.asked || asked
+	every := lookEvery
+	if b.asked {
+		every = askedEvery
+	}
+	if b.read.IsZero() || time.Since(b.read) < every {
 		return false
 	}
-	b.next = time.Now().Add(lookEvery) // also when the reading fails: it is not worth a storm
+	b.read, b.asked = time.Now(), false // also when the reading fails: it is not worth a storm
 	return true
 }
 
@@ -57,7 +70,8 @@ func (b *beside) note(s *apply.Surroundings, owners func() (unmanaged.Owners, er
 	if err != nil {
 		return err
 	}
-	b.last, b.of, b.next = unmanaged.Read(clusterOf(s, ""), all), weak.Make(s), time.Now().Add(lookEvery)
+	b.last, b.of = unmanaged.Read(clusterOf(s, ""), all), weak.Make(s)
+	b.read, b.asked = time.Now(), false
 	return nil
 }
 
@@ -71,6 +85,7 @@ func (p *pass) noteBeside(ctx context.Context, s *apply.Surroundings) error {
 		if err := p.owners.List(ctx, &list); err != nil {
 			return unmanaged.Owners{}, fmt.Errorf("list Moorings: %w", err)
 		}
+		p.readBeside = true
 		return Owners(list.Items, true), nil
 	})
 }
@@ -99,7 +114,9 @@ func (p *pass) lookBeside(ctx context.Context, t *target) {
 	if p.owners == nil || t == nil || t.set == nil || ctx.Err() != nil {
 		return
 	}
-	if !p.woken && p.beside.due() {
+	ask := p.mooring.Annotations[v1alpha1.ReconcileAnnotation]
+	asked := ask != "" && ask != p.mooring.Status.LastHandledReconcileAt && !p.readBeside
+	if (asked || !p.woken) && p.beside.due(asked) {
 		if s, err := p.surveyor.Surroundings(ctx); err == nil {
 			_ = p.noteBeside(ctx, s)
 		}

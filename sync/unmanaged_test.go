@@ -99,6 +99,24 @@ func TestUnmanagedIsFoundInWhatIsReadAnyway(t *testing.T) {
 		time.Sleep(time.Hour)
 		expect("what cannot be read says nothing", 1, 4)
 		expect("and is no reason to ask again at once", 1, 4)
+
+		w.fail, w.living = nil, nil
+		ask := func(value string) { w.m.Annotations = map[string]string{v1alpha1.ReconcileAnnotation: value} }
+		ask("somebody")
+		expect("a person asks, too soon after a reading", 1, 4)
+		time.Sleep(5 * time.Second)
+		expect("the next pass owes it", 0, 5)
+		w.living = []*unstructured.Unstructured{routeOf("hotfix")}
+		time.Sleep(5 * time.Minute)
+		expect("once", 0, 5)
+		ask("somebody else")
+		expect("a person asks", 1, 6)
+		time.Sleep(5 * time.Minute)
+		w.head = rev("c")
+		ask("with a commit")
+		expect("a person asks, and the check reads", 1, 7)
+		time.Sleep(5 * time.Minute)
+		expect("that was once", 1, 7)
 	})
 }
 

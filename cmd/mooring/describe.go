@@ -30,6 +30,7 @@ func describe(w io.Writer, color palette, m *v1alpha1.Mooring, now time.Time) er
 	d.drift(m)
 	d.fights(m)
 	d.corrections(m)
+	d.unmanaged(m)
 	d.history(m)
 	return d.err
 }
@@ -186,6 +187,18 @@ func (d *describer) corrections(m *v1alpha1.Mooring) {
 	for _, e := range m.Status.Corrections {
 		t.add(plain(e.CorrectedAt.Format(time.RFC3339)), plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Live)), plain(orDash(e.Want)),
 			plain(whoOf(e.Manager, e.Operation, e.ChangedAt, d.now)))
+	}
+	d.table(t)
+}
+
+func (d *describer) unmanaged(m *v1alpha1.Mooring) {
+	if len(m.Status.Unmanaged) == 0 {
+		return
+	}
+	d.title("Unmanaged" + of(len(m.Status.Unmanaged), m.Status.UnmanagedCount))
+	t := &table{head: []string{"OBJECT", "BEARS ON", "MADE BY", "AGE", "WHY"}}
+	for _, e := range m.Status.Unmanaged {
+		t.add(plain(e.Object), plain(e.BearsOn), plain(orDash(strings.Join(e.Managers, ", "))), plain(since(e.Created, d.now)), plain(e.Why))
 	}
 	d.table(t)
 }

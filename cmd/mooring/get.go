@@ -30,7 +30,8 @@ func (c *cli) getCommand() *cobra.Command {
 		GroupID: groupCluster,
 		Short:   "Show Moorings and what became of them",
 		Long: `Show the Moorings of a namespace, or all there is to know about one: its conditions, the
-findings about the newest commit, fields that drifted or were put back, and what was applied when.
+findings about the newest commit, fields that drifted or were put back, what nobody manages and
+bears on it, and what was applied when.
 
 "mooring get moorings" is the same as "mooring get".
 

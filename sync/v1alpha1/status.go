@@ -115,7 +115,7 @@ type MooringStatus struct {
 	// +optional
 	NotCheckedCount int32 `json:"notCheckedCount,omitempty"`
 	// The first twenty objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one. They are looked for with each
-	// commit, and once an hour; mooring get unmanaged looks at once.
+	// commit, when a pass is asked for, and once an hour; mooring get unmanaged looks at once.
 	// +optional
 	// +kubebuilder:validation:MaxItems=20
 	Unmanaged []UnmanagedEntry `json:"unmanaged,omitempty"`
