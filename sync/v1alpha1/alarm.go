@@ -76,7 +76,8 @@ type AlarmSpec struct {
 	// +optional
 	Shoutrrr *ShoutrrrReceiver `json:"shoutrrr,omitempty"`
 
-	// Sends to the API of a Prometheus Alertmanager, which is told again every minute as long as a fault lasts.
+	// Sends to the API of a Prometheus Alertmanager, which is told again every minute as long as a fault lasts. Of a pair, each wants an
+	// Alarm of its own.
 	// +optional
 	Alertmanager *AlertmanagerReceiver `json:"alertmanager,omitempty"`
 

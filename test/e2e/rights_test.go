@@ -11,7 +11,7 @@ import (
 )
 
 // TestDeployedRightsSuffice runs the agent as the ServiceAccount that deploy makes, with no more rights than deploy gives it: leases, Moorings and
-// their status, Events, Secrets with credentials, and the objects of the mesh.
+// their status, Events, Alarms, Secrets with credentials and addresses, and the objects of the mesh.
 func TestDeployedRightsSuffice(t *testing.T) {
 	w := quiet(t)
 	root, err := world.Root(t.Context())
@@ -40,9 +40,13 @@ func TestDeployedRightsSuffice(t *testing.T) {
 	}})
 
 	s := newSite(t, w, all(some("a=1 b=1"), files{"svc.yaml": service("web"), "vs.yaml": virtualService("web")}))
+	web := newHook(t)
+	s.mustShell("kubectl create secret generic web -n NS --from-literal=urls=generic+"+web.URL+"?template=json", "created")
+	s.alarm("told", "events: [failed], shoutrrr: {secretRef: {name: web}}")
 	u := s.mooring("prod", nil)
 	u.inForce(s.head())
 	s.want("a=1 b=1")
+	s.sent("told", 0, 0)
 	u.event(v1alpha1.ReasonApplied, "4 created")
 	if m := u.sync(); m.Status.NotCheckedCount != 0 {
 		t.Errorf("with the rights that deploy gives, this was not checked: %+v", m.Status.NotChecked)
@@ -90,7 +94,15 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 	ready(t, m, "False", v1alpha1.ReasonApplyFailed, "roles", "forbidden")
 	s.want("a=2")
 
+	// The Alarm's Secret is read and its status written with what is left.
+	s.sent("told", 1, 1)
+	s.mustShell("mooring get alarms -n NS", "told", "Listening")
+	if titles, texts := web.got(); len(titles) != 1 || !strings.Contains(titles[0], "prod: failed (ApplyFailed)") || !strings.Contains(texts[0], "forbidden") {
+		t.Errorf("the webhook got %q\n%s", titles, strings.Join(texts, "\n"))
+	}
+
 	u.delete()
+	s.sent("told", 1, 0)
 	if len(s.list(virtualServices)) != 0 || len(s.list(services)) != 0 {
 		t.Errorf("the deleted Mooring left objects: %v %v", s.list(virtualServices), s.list(services))
 	}
