@@ -61,7 +61,7 @@ bench-check: ## measure checks beside istioctl analyze, into test/bench/RESULTS.
 	go run ./test/bench/check $(BENCH_CHECK)
 
 .PHONY: bench-sync
-bench-sync: control-plane ## measure an agent at work and at rest beside kubectl, into test/bench/RESULTS.md; BENCH_SYNC='-rest 1m' for other than the default
+bench-sync: control-plane ## measure an agent at work and at rest beside kubectl and Flux, into test/bench/RESULTS.md; BENCH_SYNC='-rest 1m' for other than the default
 	go run ./test/bench/sync $(BENCH_SYNC)
 
 .PHONY: bench

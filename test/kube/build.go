@@ -130,8 +130,13 @@ func (b builder) key(ctx context.Context) (string, error) {
 }
 
 func (b builder) command(ctx context.Context, args ...string) *exec.Cmd {
+	return NestedGo(ctx, b.src, args...)
+}
+
+// NestedGo is the go command in a nested module.
+func NestedGo(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = b.src
+	cmd.Dir = dir
 	// A workspace or another module mode of the caller is not meant for the nested module.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	return cmd

@@ -36,8 +36,7 @@ type World struct {
 
 // Start makes a world. The context is for the start alone: the world lives until Close. On an error nothing is left.
 func Start(ctx context.Context, binaries Binaries) (*World, error) {
-	sweep()
-	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	dir, err := Scratch(os.TempDir(), "mooring-world")
 	if err != nil {
 		return nil, fmt.Errorf("make a world: %w", err)
 	}
@@ -78,17 +77,20 @@ func (w *World) start(ctx context.Context, binaries Binaries) (err error) {
 	return w.addGateway(ctx)
 }
 
-// dirPrefix and the number of the process that made it begin the name of a world's folder.
-const dirPrefix = "mooring-world-"
+// Scratch makes a folder whose name begins with the given one and the number of this process. Those of the same name whose makers
+// were killed before they could remove them go; their processes died with them.
+func Scratch(parent, name string) (string, error) {
+	sweep(parent, name+"-")
+	return os.MkdirTemp(parent, fmt.Sprintf("%s-%d-", name, os.Getpid()))
+}
 
-// sweep removes the folders of those who were killed before they could. Their processes died with them.
-func sweep() {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+func sweep(parent, prefix string) {
+	dirs, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	if err != nil {
 		return
 	}
 	for _, dir := range dirs {
-		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), dirPrefix), "-")
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
 		if _, err := os.Stat("/proc/" + owner); errors.Is(err, os.ErrNotExist) {
 			_ = os.RemoveAll(dir)
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
+	"github.com/mooring-dev/mooring/test/bench/flux"
 	"github.com/mooring-dev/mooring/test/gitserver"
 	"github.com/mooring-dev/mooring/test/kube"
 	"github.com/mooring-dev/mooring/test/world"
@@ -28,6 +29,7 @@ const (
 	bigSpace     = "bench-mooring"
 	kubectlSpace = "bench-kubectl"
 	bareSpace    = "bench-bare"
+	fluxSpace    = "bench-flux"
 )
 
 // patience with anything that is waited for.
@@ -56,16 +58,19 @@ type bench struct {
 	repo    *gitserver.Repo
 	objects dynamic.Interface
 	rows    []row
+	// flux is nil where kustomize-controller could not be built, and fluxNote says what there is to say of its column.
+	flux     *flux.Binary
+	fluxNote string
 }
 
-func newBench(ctx context.Context, w *world.World, o options) (*bench, error) {
+func newBench(ctx context.Context, w *world.World, o options, peer *flux.Binary) (*bench, error) {
 	cfg := w.Cluster.Config()
 	cfg.QPS = -1
 	objects, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{options: o, World: w, objects: objects}
+	b := &bench{options: o, World: w, objects: objects, flux: peer}
 	if b.repo, err = gitserver.InitRepo(ctx, filepath.Join(w.Git.Root, "mesh.git")); err != nil {
 		return nil, err
 	}
@@ -154,7 +159,7 @@ func since(before, now map[string]float64) map[string]float64 {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// asked are the requests about the objects of the benchmark and about Moorings, without watches.
+// asked are the requests about the objects of the benchmark, about Moorings and about Flux's kinds, without watches.
 func (b *bench) asked(ctx context.Context) (kube.Requests, error) {
 	all, err := b.Cluster.CountRequests(ctx)
 	if err != nil {
@@ -162,7 +167,7 @@ func (b *bench) asked(ctx context.Context) (kube.Requests, error) {
 	}
 	return all.Only(func(r kube.Request) bool {
 		switch r.Resource {
-		case "serviceentries", "destinationrules", "moorings", "events", "namespaces", "secrets", "configmaps":
+		case "serviceentries", "destinationrules", "moorings", "events", "namespaces", "secrets", "configmaps", "kustomizations", "gitrepositories":
 			return r.Verb != "WATCH"
 		}
 		return false

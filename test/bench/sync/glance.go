@@ -36,16 +36,40 @@ func (b *bench) glance(ctx context.Context, pid int) (glance, error) {
 	return g, err
 }
 
-func (g glance) memory() string { return fmt.Sprintf("%s, at most %s before", g.resident, g.peak) }
+// settle is how long what was done before may still have effects.
+const settle = 5 * time.Second
 
-// rested tells what a process did in a rest that began with another glance.
-func (g glance) rested(before glance, passes float64, rest time.Duration) string {
-	requests := g.asked.Since(before.asked)
-	said := fmt.Sprint(requests.Total())
+// leaveAlone tells what a process does when nobody wants anything of it, and how much memory it has. passes counts those that it has made so far.
+func (b *bench) leaveAlone(ctx context.Context, pid int, passes func() (float64, error)) (said, memory string, err error) {
+	if err := pause(ctx, settle); err != nil {
+		return "", "", err
+	}
+	begun, err := passes()
+	if err != nil {
+		return "", "", err
+	}
+	before, err := b.glance(ctx, pid)
+	if err != nil {
+		return "", "", err
+	}
+	if err := pause(ctx, b.rest); err != nil {
+		return "", "", err
+	}
+	after, err := b.glance(ctx, pid)
+	if err != nil {
+		return "", "", err
+	}
+	ended, err := passes()
+	if err != nil {
+		return "", "", err
+	}
+	requests := after.asked.Since(before.asked)
+	said = fmt.Sprint(requests.Total())
 	if requests.Total() > 0 {
 		said += " (" + strings.ReplaceAll(strings.TrimSpace(requests.String()), "\n", "; ") + ")"
 	}
-	return fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, passes, 100*(g.cpu-before.cpu).Seconds()/rest.Seconds())
+	said = fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, ended-begun, 100*(after.cpu-before.cpu).Seconds()/b.rest.Seconds())
+	return said, fmt.Sprintf("%s, at most %s before", after.resident, after.peak), nil
 }
 
 // restarted tells what it cost to begin anew.

@@ -5,6 +5,9 @@
 // them ServiceEntries and half DestinationRules, which are applied beside it by kubectl apply --server-side -k and by a bare loop of concurrent server-side
 // applies, to other namespaces of the same API server. Then many Moorings of 50 such objects each are added; objects are edited one after the other, and the time
 // until each is as it was is taken; and the agent is left alone for a while.
+//
+// When the agent is gone, the same is measured of Flux's kustomize-controller, with as many objects of the same shape in namespaces of its own; see test/bench/flux for
+// how it runs. Where it cannot be built the rest is measured all the same, and the results say why its column is missing.
 package main
 
 import (
@@ -16,6 +19,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/mooring-dev/mooring/test/results"
 	"github.com/mooring-dev/mooring/test/world"
 )
@@ -26,6 +32,7 @@ type options struct {
 	moorings int
 	edits    int
 	rest     time.Duration
+	flux     bool
 	out      string
 }
 
@@ -40,8 +47,10 @@ func main() {
 	flag.IntVar(&o.moorings, "moorings", 200, "how many Moorings of 50 objects are added")
 	flag.IntVar(&o.edits, "edits", 300, "how many objects are edited")
 	flag.DurationVar(&o.rest, "rest", 10*time.Minute, "how long the agent is left alone")
+	flag.BoolVar(&o.flux, "flux", true, "measure Flux's kustomize-controller as well, which is built first")
 	flag.StringVar(&o.out, "out", "test/bench/RESULTS.md", "the file with the section that is rewritten")
 	flag.Parse()
+	ctrl.SetLogger(logr.Discard()) // the client of the API server would complain that there is none
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-sync:", err)
 		stop()
@@ -54,17 +63,22 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	peer, note, err := buildFlux(ctx, o)
+	if err != nil {
+		return err
+	}
 	w, err := world.Start(ctx, binaries)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = w.Close() }()
 	begin := results.Load()
-	b, err := newBench(ctx, w, o)
+	b, err := newBench(ctx, w, o, peer)
 	if err != nil {
 		return err
 	}
-	for _, measure := range []func(context.Context) error{b.firstApply, b.unchanged, b.oneChanged, b.many, b.edited, b.atRest, b.restarted} {
+	b.fluxNote = note
+	for _, measure := range []func(context.Context) error{b.firstApply, b.unchanged, b.oneChanged, b.many, b.edited, b.atRest, b.restarted, b.besideFlux} {
 		if err := measure(ctx); err != nil {
 			return err
 		}

@@ -205,6 +205,9 @@ func (b *bench) until(ctx context.Context, ns, name string, want int64) error {
 	return fmt.Errorf("DestinationRule %s/%s does not allow %d connections after %s", ns, name, want, untilPatience)
 }
 
+// manyInterval is Mooring's default.
+const manyInterval = 5 * time.Minute
+
 // many adds the many Moorings.
 func (b *bench) many(ctx context.Context) error {
 	commit, err := b.head(ctx)
@@ -214,7 +217,7 @@ func (b *bench) many(ctx context.Context) error {
 	began := time.Now()
 	var keys []world.Key
 	for i := range b.moorings {
-		key, err := b.mooring(ctx, spaceOf(i), nameOf("team", i), 5*time.Minute)
+		key, err := b.mooring(ctx, spaceOf(i), nameOf("team", i), manyInterval)
 		if err != nil {
 			return err
 		}
@@ -273,35 +276,16 @@ func percentile(all []time.Duration, p int) time.Duration {
 
 // atRest leaves the agent alone.
 func (b *bench) atRest(ctx context.Context) error {
-	if err := pause(ctx, 5*time.Second); err != nil { // what the edits have set off is over
-		return err
-	}
-	stages, err := b.stages(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := b.glance(ctx, b.agent.PID())
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, b.rest); err != nil {
-		return err
-	}
-	after, err := b.glance(ctx, b.agent.PID())
-	if err != nil {
-		return err
-	}
-	later, err := b.stages(ctx)
+	said, memory, err := b.leaveAlone(ctx, b.agent.PID(), func() (float64, error) {
+		all, err := b.stages(ctx)
+		return all["passes"], err
+	})
 	if err != nil {
 		return err
 	}
 	objects := b.moorings*perMooring + b.options.objects
-	b.add(row{
-		id: restRow, what: fmt.Sprintf("%d objects at rest for %s", objects, b.rest),
-		mooring: after.rested(before, since(stages, later)["passes"], b.rest),
-		goal:    "no write, no GET or LIST after start, under 0.5 % of a core",
-	})
-	b.add(row{id: memoryRow, what: fmt.Sprintf("resident memory with %d objects", objects), mooring: after.memory(), goal: "under 250 MB"})
+	b.add(row{id: restRow, what: fmt.Sprintf("%d objects at rest for %s", objects, b.rest), mooring: said, goal: "no write, no GET or LIST after start, under 0.5 % of a core"})
+	b.add(row{id: memoryRow, what: fmt.Sprintf("resident memory with %d objects", objects), mooring: memory, goal: "under 250 MB"})
 	return nil
 }
 
