@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // the image has no database of time zones, and spec.timeZone needs one
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
