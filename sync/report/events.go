@@ -36,7 +36,7 @@ func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 	switch {
 	case is.Status == metav1.ConditionFalse:
 		events = append(events, Event{corev1.EventTypeWarning, is.Reason, "Refuse", is.Message})
-	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
+	case is.Status == metav1.ConditionTrue && faulty(before.Conditions):
 		events = append(events, Event{corev1.EventTypeNormal, "Recovered", "Apply", is.Message})
 	}
 	return events

@@ -149,6 +149,8 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 		{Path: "/spec/http/0/timeout", Manager: "kubectl-edit"}, {Path: "/spec/hosts"},
 	}})
 	broken := refused(report.StageRender, v1alpha1.ReasonRenderFailed, errors.New("web.yaml:3: bad"))
+	waits, late, idle := applied(), applied(), applied()
+	waits.Reason, late.Reason, idle.Reason = v1alpha1.ReasonProgressing, v1alpha1.ReasonHealthTimeout, v1alpha1.ReasonSuspended
 	for _, c := range []struct {
 		name string
 		out  report.Outcome
@@ -160,6 +162,18 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 		{"broken", broken, "Warning RenderFailed"},
 		{"still broken", broken, ""},
 		{"mended", applied(), "Normal Recovered"},
+		{"waits", waits, ""},
+		{"healthy", applied(), ""},
+		{"waits again", waits, ""},
+		{"in vain", late, "Warning HealthTimeout"},
+		{"the next commit waits", waits, ""},
+		{"still", waits, ""},
+		{"and is healthy", applied(), "Normal Recovered"},
+		{"once", applied(), ""},
+		{"broken again", broken, "Warning RenderFailed"},
+		{"suspended", idle, ""},
+		{"resumed: nobody knows what became of it", waits, ""},
+		{"healthy after that", applied(), ""},
 	} {
 		events := step(c.out)
 		if got := reasons(events); got != c.want {

@@ -68,20 +68,22 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 	case v1alpha1.ReasonProgressing, v1alpha1.ReasonSuspended:
 		ready = metav1.ConditionUnknown
 	}
+	reconciling := out.Reason
+	if out.Reason == v1alpha1.ReasonProgressing && faulty(s.Conditions) {
+		reconciling = v1alpha1.ReasonRecovering
+	}
 	set(v1alpha1.ConditionReady, ready, out.Reason, message)
 
 	// Reconciling and Stalled are there only while they are true, as kstatus wants them.
-	ongoing := map[string]bool{
-		v1alpha1.ConditionReconciling: out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out),
-		v1alpha1.ConditionStalled:     stalls(out),
-	}
-	for kind, holds := range ongoing {
+	while := func(holds bool, kind, reason string) {
 		if holds {
-			set(kind, metav1.ConditionTrue, out.Reason, message)
+			set(kind, metav1.ConditionTrue, reason, message)
 		} else {
 			meta.RemoveStatusCondition(&s.Conditions, kind)
 		}
 	}
+	while(out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out), v1alpha1.ConditionReconciling, reconciling)
+	while(stalls(out), v1alpha1.ConditionStalled, out.Reason)
 	if out.Result == nil {
 		return // nothing was looked at: what was known of drift and health stays
 	}
@@ -92,6 +94,13 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 	} else {
 		set(v1alpha1.ConditionHealthy, metav1.ConditionTrue, "Healthy", "every object is healthy")
 	}
+}
+
+// faulty is true from a fault until a commit is in force: while the commit that mends it becomes healthy, Ready is Unknown and has forgotten it.
+func faulty(conditions []metav1.Condition) bool {
+	reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
+	return meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionReady) ||
+		reconciling != nil && reconciling.Reason == v1alpha1.ReasonRecovering
 }
 
 // stalls is true for the reasons that no retry cures: another commit, spec or confirmation is needed.

@@ -48,6 +48,9 @@ const (
 	ReasonSuspended = "Suspended"
 )
 
+// ReasonRecovering : the condition Reconciling's while wait waits for the commit that comes after a fault.
+const ReasonRecovering = "Recovering"
+
 // MooringStatus is what became of a Mooring.
 type MooringStatus struct {
 	// The generation of the spec that the status speaks of.

@@ -107,6 +107,7 @@ func TestHealthTimeoutNamesWhatIsNotHealthyUntilTheTestWritesItsStatus(t *testin
 	s.becomes("a=1")
 	s.rollOut("web", "web:2")
 	u.inForce(second)
+	u.event("Recovered", second)
 }
 
 // condition fails the test when a condition is not so; an empty status means that it is not there.
