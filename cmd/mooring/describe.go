@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -173,7 +174,7 @@ func (d *describer) fights(m *v1alpha1.Mooring) {
 		if e.Next.After(d.now) {
 			next = "not before " + e.Next.Format(time.TimeOnly)
 		}
-		t.add(plain(e.Object), plain(orDash(e.Field)), plain(orDash(e.Manager)), plain(fmt.Sprintf("%d times", e.Corrections)), plain(d.ago(e.Since)), plain(next))
+		t.add(plain(e.Object), plain(orDash(e.Field)), plain(cmp.Or(e.Manager, unknown)), plain(fmt.Sprintf("%d times", e.Corrections)), plain(d.ago(e.Since)), plain(next))
 	}
 	d.table(t)
 }

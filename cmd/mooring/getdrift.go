@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func (c *cli) getDriftCommand() *cobra.Command {
 		Long: `Show each field that differs from the applied revision, as the agent saw it last: what Git wants,
 what lives, who wrote it, and since when. There is some where spec.drift.mode is Alarm, where
 somebody undoes each correction, and where a correction failed. What is removed or deleted leaves
-no name behind, so that nobody can say who it was.
+no name behind: WHO is unknown then, and the API server's audit log is where to look.
 
 What was put right at once is not drift any more: "mooring get NAME" lists the last corrections.
 "mooring diff NAME" looks at the cluster now, and shows every field.
@@ -80,6 +81,9 @@ func (c *cli) printDrift(o *getOptions, found []v1alpha1.Mooring, one bool) erro
 	case len(entries) == 0:
 		return c.noDrift(found, one, now)
 	}
+	if slices.ContainsFunc(entries, func(e jsonDrift) bool { return e.Manager == "" }) {
+		_, _ = fmt.Fprintln(c.errOut, unknown+": what is removed or deleted leaves no name behind. The API server's audit log has it, where one is kept.")
+	}
 	return t.write(c.out)
 }
 
@@ -105,13 +109,19 @@ func correctionText(e v1alpha1.CorrectionEntry, now time.Time) string {
 	return s
 }
 
-// whoOf writes a field manager as "kubectl-edit (Update, 5m ago)".
+// unknown is who removed or deleted something: managedFields name those who wrote what is there.
+const unknown = "unknown"
+
+// whoOf writes a field manager as "kubectl-edit (Update, 5m ago)". Of a write to the scale subresource Kubernetes notes no time.
 func whoOf(manager, operation string, at *metav1.Time, now time.Time) string {
 	if manager == "" {
-		return "-"
+		return unknown
+	}
+	if at == nil && operation == "" {
+		return manager
 	}
 	if at == nil {
-		return manager
+		return fmt.Sprintf("%s (%s)", manager, operation)
 	}
 	return fmt.Sprintf("%s (%s, %s ago)", manager, cmp.Or(operation, "Update"), duration.HumanDuration(now.Sub(at.Time)))
 }

@@ -1,8 +1,13 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,5 +92,119 @@ func TestWatchesOutliveTheServer(t *testing.T) {
 	after := s.list(configMaps)
 	if after["a"].GetResourceVersion() != before["a"].GetResourceVersion() || after["b"].GetUID() != before["b"].GetUID() {
 		t.Errorf("objects were written: %v, then %v", before, after)
+	}
+}
+
+// amnesia stands between an agent and the API server: it can end the watches of ConfigMaps, and tell those that come next that the server has forgotten
+// what happened since.
+type amnesia struct {
+	mu     sync.Mutex
+	cut    bool // no watch gets through
+	expire bool // the next one is answered with 410
+	told   int  // how many were
+	ends   []context.CancelFunc
+}
+
+const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
+
+func (a *amnesia) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request) {
+	if !r.URL.Query().Has("watch") || !strings.HasSuffix(r.URL.Path, "/configmaps") {
+		proxy.ServeHTTP(w, r)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	a.mu.Lock()
+	cut, expire := a.cut, a.expire && !a.cut
+	if expire {
+		a.expire = false
+		a.told++
+	}
+	a.ends = append(a.ends, cancel)
+	a.mu.Unlock()
+	switch {
+	case cut:
+		http.Error(w, "no watch gets through", http.StatusServiceUnavailable)
+	case expire:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGone)
+		_, _ = io.WriteString(w, expired)
+	default:
+		proxy.ServeHTTP(w, r.WithContext(ctx))
+	}
+}
+
+// begin ends all watches, and lets none through until end.
+func (a *amnesia) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut, a.expire = true, true
+	for _, end := range a.ends {
+		end()
+	}
+	a.ends = nil
+}
+
+// end lets watches through again, and waits until one was told that the server has forgotten.
+func (a *amnesia) end(t *testing.T) {
+	t.Helper()
+	a.mu.Lock()
+	a.cut = false
+	a.mu.Unlock()
+	eventually(t, "a watch was answered with 410", func() error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.told == 0 {
+			return fmt.Errorf("none was")
+		}
+		return nil
+	})
+}
+
+// TestForgottenChangesAreFound changes objects while no watch gets through and lets the server forget it: what was changed is put back all the same, long
+// before a pass would come by itself, and what was not is neither written nor taken for deleted.
+func TestForgottenChangesAreFound(t *testing.T) {
+	w := quiet(t)
+	a := &amnesia{}
+	proxy, err := w.StartProxy(a.serve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.KillAgents()
+		proxy.Close()
+	})
+	startAgent(t, w, world.AgentOptions{Kubeconfig: proxy.Kubeconfig})
+	s := newSite(t, w, some("edited=1 deleted=1 unlabelled=1 quiet=1"))
+	u := s.mooring("one", every(time.Hour))
+	u.inForce(s.head())
+	s.tamper("edited", "by hand")
+	s.becomes("edited=1 deleted=1 unlabelled=1 quiet=1")
+	u.until("the first correction is told", lists(corrected, []string{line("ConfigMap/"+s.ns+"/edited", "/data/value", "by hand", "1", "somebody", "Update")}))
+	before := s.list(configMaps)
+
+	a.begin()
+	s.tamper("edited", "by hand again")
+	s.mustShell("kubectl -n NS delete configmap deleted")
+	s.mustShell("kubectl -n NS label configmap unlabelled applyset.kubernetes.io/part-of-")
+	a.end(t)
+	want := []string{
+		line("ConfigMap/"+s.ns+"/deleted", "", "absent", "present", "", ""),
+		line("ConfigMap/"+s.ns+"/edited", "/data/value", "by hand again", "1", "somebody", "Update"),
+		line("ConfigMap/"+s.ns+"/unlabelled", "/metadata/labels", "", "{", "", ""),
+	}
+	u.until("all is put back and named", func(m *mooring) error {
+		m.Status.Corrections = m.Status.Corrections[:min(len(m.Status.Corrections), len(want))]
+		return lists(corrected, want)(m)
+	})
+	s.want("edited=1 deleted=1 unlabelled=1 quiet=1")
+	after := s.list(configMaps)
+	for _, name := range []string{"edited", "unlabelled", "quiet"} {
+		if after[name].GetUID() != before[name].GetUID() || partOf(after[name]) != u.part() {
+			t.Errorf("%s was made anew, or is not ours: %v", name, after[name])
+		}
+	}
+	if after["quiet"].GetResourceVersion() != before["quiet"].GetResourceVersion() {
+		t.Errorf("what nobody had touched was written: %v", after["quiet"])
 	}
 }
