@@ -41,6 +41,11 @@
 // ones. An explicit Fail stays (unvalidatedValues: {base: {validationFailurePolicy: Fail}}). A caBundle is rendered only where the
 // author gives one, and with it the charts render Fail themselves and istiod keeps its hands off.
 //
+// That webhook is for objects with the label istio.io/rev of its revision. The one for all others, istiod-default-validator, is not in what istioctl manifest
+// generate writes: istioctl install makes it afterwards, from what it finds in the cluster, with the injection of the tag default. Here it is part of the installation
+// whose spec.values.defaultRevision has its own revision ("default" where it has no name); the injection comes with revisionTags: [default] where
+// the revision has a name. Without it, the API server takes Istio's objects from kubectl unchecked.
+//
 // # Namespaces
 //
 // As with istioctl manifest generate, the Namespace of an installation is not part of it: it has labels that are the author's, and often

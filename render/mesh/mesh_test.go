@@ -55,6 +55,7 @@ var inputs = map[string]string{
 	"bare":             ``,
 	"revision":         `, revision: 1-31-4`,
 	"tags":             `, revision: canary, values: {revisionTags: [prod, "2"], defaultRevision: canary}`,
+	"validator":        `, values: {defaultRevision: default}`,
 	"mesh":             `, meshConfig: {accessLogFile: /dev/stdout, enableTracing: true, defaultConfig: {holdApplicationUntilProxyStarts: true, proxyMetadata: {A: "true"}}}`,
 	"images":           `, hub: example.com/mirror, tag: 1.31.2-distroless, components: {pilot: {hub: example.com/other, tag: 1.31.3}}`,
 	"images by values": `, values: {global: {hub: example.com/mirror, tag: 1.31.1}}`,
@@ -159,6 +160,31 @@ func TestSameAsIstioctl(t *testing.T) {
 					t.Errorf("-istioctl +ours:\n%s", diff)
 				}
 			})
+		}
+	}
+}
+
+// TestValidatorOfAllObjects: istiod is asked about the objects that have the revision's label, and about all where spec.values.defaultRevision says so.
+func TestValidatorOfAllObjects(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{}":                                   "istio-validator-istio-system with the label",
+		"{values: {defaultRevision: default}}": "istio-validator-istio-system with the label, istiod-default-validator",
+		"{revision: a, values: {defaultRevision: a}}": "istio-validator-a-istio-system with the label, istiod-default-validator",
+	} {
+		var got []string
+		for _, o := range mustExpand(t, operator(spec)).Objects {
+			if o.GetKind() != "ValidatingWebhookConfiguration" {
+				continue
+			}
+			name := o.GetName()
+			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+			if _, found := hooks[0].(map[string]any)["objectSelector"]; found {
+				name += " with the label"
+			}
+			got = append(got, name)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %q, want %s", spec, got, want)
 		}
 	}
 }
