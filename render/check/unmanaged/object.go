@@ -23,7 +23,8 @@ func (o *object) hosts() []string {
 	case o.is("Gateway"):
 		servers, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "servers")
 		for _, s := range items(servers) {
-			for _, h := range listOf(s["hosts"]) {
+			hosts, _, _ := unstructured.NestedStringSlice(s, "hosts")
+			for _, h := range hosts {
 				if _, after, ok := strings.Cut(h, "/"); ok {
 					h = after
 				}
@@ -100,13 +101,13 @@ func (o *object) text(path ...string) string {
 }
 
 func (o *object) list(path ...string) []string {
-	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
-	return listOf(v)
+	all, _, _ := unstructured.NestedStringSlice(o.Object, path...)
+	return all
 }
 
 func (o *object) texts(path ...string) map[string]string {
-	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
-	return stringsIn(v)
+	all, _, _ := unstructured.NestedStringMap(o.Object, path...)
+	return all
 }
 
 func text(m map[string]any, key string) string {
@@ -120,28 +121,6 @@ func items(v any) []map[string]any {
 	for _, item := range list {
 		if m, ok := item.(map[string]any); ok {
 			all = append(all, m)
-		}
-	}
-	return all
-}
-
-func listOf(v any) []string {
-	list, _ := v.([]any)
-	var all []string
-	for _, item := range list {
-		if s, ok := item.(string); ok {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-func stringsIn(v any) map[string]string {
-	m, _ := v.(map[string]any)
-	all := make(map[string]string, len(m))
-	for key, value := range m {
-		if s, ok := value.(string); ok {
-			all[key] = s
 		}
 	}
 	return all

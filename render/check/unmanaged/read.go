@@ -116,11 +116,11 @@ func (o *object) is(kind string) bool {
 }
 
 func workloadOf(o *object) *workload {
-	template, found, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template", "metadata", "labels")
-	if !found {
+	template := o.texts("spec", "template", "metadata", "labels")
+	if template == nil {
 		return nil // a ReplicaSet's owner, or a ControllerRevision
 	}
-	w := &workload{id: o.id, labels: stringsIn(template), owns: o.texts("spec", "selector", "matchLabels")}
+	w := &workload{id: o.id, labels: template, owns: o.texts("spec", "selector", "matchLabels")}
 	if len(w.owns) == 0 {
 		w.owns = w.labels
 	}

@@ -91,10 +91,8 @@ func OwnerOf(u *unstructured.Unstructured) string {
 // writers of an object, the last one first.
 func writers(u *unstructured.Unstructured) []Writer {
 	entries, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-	list, _ := entries.([]any)
 	var all []Writer
-	for _, item := range list {
-		entry, _ := item.(map[string]any)
+	for _, entry := range items(entries) {
 		if text(entry, "subresource") == "status" {
 			continue
 		}
