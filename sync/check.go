@@ -41,6 +41,9 @@ func (v *verdict) open() bool {
 func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error {
 	p.stage = report.StageCheck
 	p.out.FailOn = p.failOn()
+	if p.whenErr != nil {
+		return &StageError{Stage: report.StageCheck, Err: p.whenErr}
+	}
 	if _, err := p.healthChecks(); err != nil {
 		return &StageError{Stage: report.StageCheck, Err: err}
 	}

@@ -13,4 +13,6 @@
 // them. A check differs from that in two ways. One that could not be made, because the cluster or a ConfigMap with policies could not be
 // read, says nothing of the commit and is tried again soon. A refusal that something else in the cluster would cure, such as a Service that another team
 // makes, is looked at again at each interval, without rendering. While the newest commit is refused, the one that was applied last is kept: drift is still corrected to it.
+//
+// When new commits are asked for and taken up is said by spec.schedule and spec.windows (when.go); how their times are found, by package schedule.
 package sync

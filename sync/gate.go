@@ -122,7 +122,10 @@ func (p *pass) watchGit(ctx context.Context, cancel context.CancelCauseFunc) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(spread(p.mooring.Spec.Interval.Duration)):
+		case <-time.After(p.untilNewer()):
+		}
+		if !p.when.Windows.At(time.Now()).Open {
+			continue // a newer commit would not be taken up: this one is finished
 		}
 		remote, err := p.remote(ctx)
 		if err != nil {

@@ -69,12 +69,18 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 		return p.keep(ctx, err)
 	}
 	p.wanted = target.set
+	if err := p.held(target); err != nil {
+		return p.keep(ctx, err)
+	}
 	plan, err := p.plan(ctx, target)
 	if err := errors.Join(err, p.claim(ctx, err)); err != nil {
 		return p.keep(ctx, err)
 	}
 	if plan.Guard != nil {
 		return p.keep(ctx, &StageError{Stage: report.StageGuard, Err: fmt.Errorf("%w: %s", apply.ErrGuarded, plan.Guard.Message)})
+	}
+	if err := p.held(target); err != nil { // a window may have closed while the pass waited
+		return p.keep(ctx, err)
 	}
 	return p.run(ctx, target, plan)
 }
@@ -95,6 +101,7 @@ func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.
 
 	target, err := p.target(ctx)
 	if err == nil {
+		p.out.Held = p.held(target)
 		_, err = p.plan(ctx, target)
 	}
 	p.fail(err)
@@ -123,17 +130,18 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 }
 
 // newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy, or that corrects drift, asks no
-// more often than the interval says.
+// more often than the interval says. With a schedule, none asks but at its slots.
 func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
 	defer p.took(report.StageFetch)()
-	if p.unit.fresh(p.mooring, p.woken) {
+	if !p.asksGit() {
 		return p.unit.newest, nil
 	}
+	at := time.Now() // a slot that comes while Git is asked is not answered
 	rev, err := p.resolve(ctx, remote)
 	if err != nil {
 		return repos.Revision{}, err
 	}
-	p.unit.asked(p.mooring, rev)
+	p.asked(at, rev)
 	return rev, nil
 }
 
@@ -207,7 +215,7 @@ func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
 	p.out.Cause = p.cause(t)
 	before := p.unit.unfinished
-	if plan.Changes() && t.digest != p.out.Digest && !p.out.Applied.IsZero() {
+	if plan.Changes() && t.digest != p.out.Digest {
 		p.unit.unfinished = t.rev.String()
 	}
 	result, err := p.write(ctx, plan)

@@ -48,6 +48,8 @@ type world struct {
 	changes    int
 	unhealthy  []apply.Health
 	panics     string
+	same       bool // every commit renders to what a does
+	beforePlan func()
 
 	asked             repos.Revision // whose snapshot was asked for last
 	resolves, renders int
@@ -101,6 +103,9 @@ func (w *world) Render(_ context.Context, fsys fs.FS, dir string) (*render.Set, 
 	if err := w.renderErr[commit]; err != nil {
 		return nil, err
 	}
+	if w.same {
+		commit = rev("a").Commit
+	}
 	return set(string(commit[:1]) + strings.Trim(dir, ".")), nil
 }
 
@@ -131,6 +136,9 @@ func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object,
 }
 
 func (w *world) Plan(_ context.Context, u apply.Unit, set *render.Set, p apply.Policy) (*apply.Plan, error) {
+	if w.beforePlan != nil {
+		w.beforePlan()
+	}
 	name := set.Objects[0].GetName()
 	w.planned = append(w.planned, name)
 	w.policies = append(w.policies, p)

@@ -58,6 +58,9 @@ type pass struct {
 	removing bool
 	// woken is true for a pass that is made because an object moved.
 	woken bool
+	// when new commits are asked for and taken up; whenErr is why that is not known.
+	when    Timetable
+	whenErr error
 	// readBeside is true once this pass has read what lives beside its objects.
 	readBeside bool
 }
@@ -75,6 +78,11 @@ func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
 	}
 	p.woken = u.woken.Swap(false)
 	p.out.Applied, p.out.Digest = u.inForce(m)
+	p.when, p.whenErr = u.timetable(m)
+	p.out.GitInterval = p.out.Interval
+	if now := time.Now(); p.when.Slots != nil {
+		p.out.GitInterval = p.when.Slots.Next(now).Sub(p.when.Slots.Last(now))
+	}
 	if s.proxies != nil {
 		p.mesh = s.proxies.Mesh(propagation(m.Spec.Propagation))
 	}
@@ -90,6 +98,11 @@ func (p *pass) end(panicked any) Outcome {
 		p.out.Unasked = p.mesh.Unasked()
 	}
 	p.out.Unfinished = p.unit.unfinished
+	p.out.OverrideUsed = p.overrideUsed()
+	p.out.Scheduled, p.out.Slot = p.mooring.Spec.Schedule != "", p.unit.answered.slot
+	if !p.when.Windows.None() {
+		p.out.Window = new(p.when.Windows.At(time.Now()).Open)
+	}
 	p.out.Finished = time.Now()
 	return p.out
 }
@@ -128,6 +141,8 @@ func reason(stage report.Stage) string {
 		return v1alpha1.ReasonCheckFailed
 	case report.StageGuard:
 		return v1alpha1.ReasonPruneGuarded
+	case report.StageWindow:
+		return v1alpha1.ReasonWindowClosed
 	}
 	return v1alpha1.ReasonApplyFailed
 }
@@ -140,7 +155,7 @@ func (p *pass) applied(t *target) {
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
-	p.unit.inforce, p.unit.unfinished = t, ""
+	p.unit.inforce, p.unit.unfinished, p.unit.overridden = t, "", overridden{}
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
 		p.unit.healthy()
 		return
@@ -156,6 +171,8 @@ func (p *pass) applied(t *target) {
 // cause is why a run of this target writes anything.
 func (p *pass) cause(t *target) report.Cause {
 	switch {
+	case p.out.Override != "":
+		return report.CauseOverride
 	case t.rev.Commit != p.out.Applied.Commit && p.confirmed(t.rev):
 		return report.CauseConfirm
 	case t.rev.Commit != p.out.Applied.Commit:

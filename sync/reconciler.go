@@ -95,6 +95,9 @@ func used(m *v1alpha1.Mooring, out Outcome) []string {
 	if out.AdoptionUsed {
 		names = append(names, v1alpha1.AdoptAnnotation)
 	}
+	if out.OverrideUsed {
+		names = append(names, v1alpha1.OverrideWindowAnnotation)
+	}
 	return names
 }
 
@@ -190,7 +193,7 @@ func logOutcome(ctx context.Context, out Outcome) {
 	switch {
 	case out.GaveWay() != nil:
 		l.Info("the wait at a gate was ended", "why", out.GaveWay().Error())
-	case out.Err != nil:
+	case out.Err != nil && out.Stage != report.StageWindow: // what a window holds is as somebody wants it
 		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
 	case out.Result != nil && out.Result.Counts().Changes() > 0:
 		c := out.Result.Counts()
@@ -233,6 +236,7 @@ func asks(before, now client.Object) bool {
 	}
 	was, is := before.GetAnnotations(), now.GetAnnotations()
 	return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
-		was[v1alpha1.ConfirmAnnotation] != is[v1alpha1.ConfirmAnnotation] && is[v1alpha1.ConfirmAnnotation] != "" ||
-		was[v1alpha1.AdoptAnnotation] != is[v1alpha1.AdoptAnnotation] && is[v1alpha1.AdoptAnnotation] != ""
+		slices.ContainsFunc([]string{v1alpha1.ConfirmAnnotation, v1alpha1.AdoptAnnotation, v1alpha1.OverrideWindowAnnotation}, func(word string) bool {
+			return was[word] != is[word] && is[word] != ""
+		})
 }

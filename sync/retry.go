@@ -24,10 +24,13 @@ const (
 // next time, so they are tried sooner than the interval says, with growing pauses; so is a check that could not be made. Rendering, findings and
 // guards answer the same until another commit is there: they wait for the interval.
 //
-// A fight has times of its own, which are not to be missed for a long interval.
+// A fight has times of its own, which are not to be missed for a long interval. So has the calendar.
 func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	pause := u.pause(m, out)
 	if at := u.fights.wake(time.Now()); !at.IsZero() {
+		pause = min(pause, time.Until(at)+time.Millisecond)
+	}
+	if at := u.wakes(m, time.Now()); !at.IsZero() {
 		pause = min(pause, time.Until(at)+time.Millisecond)
 	}
 	return pause
@@ -44,6 +47,9 @@ func (u *unit) pause(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	}
 	if !retried(out) {
 		u.trouble = trouble{}
+		if out.Scheduled { // it is not Git that the interval is for
+			return spread(interval)
+		}
 		return spread(u.untilGit(interval))
 	}
 	pause := max(firstRetry, u.trouble.lasts(out.Newest.Commit))

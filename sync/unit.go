@@ -48,6 +48,10 @@ type unit struct {
 	newestAt   time.Time
 	newestFor  int64
 	newestAsk  string
+	newestOf   string // the source
+	answered   answered
+	timing     timing
+	overridden overridden
 	waiting    time.Time
 	trouble    trouble
 	kinds      []schema.GroupKind
@@ -155,7 +159,7 @@ func (u *unit) inForce(m *v1alpha1.Mooring) (repos.Revision, string) {
 
 func (u *unit) asked(m *v1alpha1.Mooring, rev repos.Revision) {
 	u.newest, u.newestAt = rev, time.Now()
-	u.newestFor, u.newestAsk = m.Generation, m.Annotations[v1alpha1.ReconcileAnnotation]
+	u.newestFor, u.newestAsk, u.newestOf = m.Generation, m.Annotations[v1alpha1.ReconcileAnnotation], sourceOf(m)
 }
 
 // fresh is true for a pass that is not made for Git's sake, while the last answer from Git is younger than the interval.

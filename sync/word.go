@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,5 +48,6 @@ func (w word) used(before, now repos.Revision) bool {
 // withoutWord takes the annotation away, if it is still the same.
 func withoutWord(m *v1alpha1.Mooring, name string) client.Patch {
 	path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
-	return client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":%[2]q},{"op":"remove","path":%[1]q}]`, path, m.Annotations[name]))
+	value, _ := json.Marshal(m.Annotations[name]) // a string; %q is no JSON for every text that a person writes
+	return client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":%[1]q,"value":%[2]s},{"op":"remove","path":%[1]q}]`, path, value))
 }

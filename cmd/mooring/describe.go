@@ -211,8 +211,12 @@ func (d *describer) history(m *v1alpha1.Mooring) {
 	d.title("History")
 	t := &table{head: []string{"APPLIED", "REVISION", "CREATED", "CONFIGURED", "DELETED", "BY"}}
 	for _, h := range m.Status.History {
+		by := orDash(h.By)
+		if h.Reason != "" {
+			by += ": " + oneLine(h.Reason)
+		}
 		t.add(plain(h.AppliedAt.Format(time.RFC3339)), plain(shortRevision(h.Revision)),
-			plain(fmt.Sprint(h.Created)), plain(fmt.Sprint(h.Configured)), plain(fmt.Sprint(h.Deleted)), plain(orDash(h.By)))
+			plain(fmt.Sprint(h.Created)), plain(fmt.Sprint(h.Configured)), plain(fmt.Sprint(h.Deleted)), plain(by))
 	}
 	d.table(t)
 }

@@ -194,6 +194,9 @@ func (c *cli) printPreviews(output string, previews []preview) error {
 		if p.outcome.Plan == nil {
 			continue
 		}
+		if p.outcome.Held != nil {
+			c.note("a window holds this plan: %v", p.outcome.Held)
+		}
 		if _, err := fmt.Fprintln(c.out, color.bold(fmt.Sprintf("Mooring %s, %s", p.name(), p.outcome.Newest))); err != nil {
 			return err
 		}
@@ -228,6 +231,7 @@ type jsonPreview struct {
 	Reason   string        `json:"reason,omitempty"`
 	Differs  bool          `json:"differs"`
 	Guard    string        `json:"guard,omitempty"`
+	Held     string        `json:"held,omitempty"` // by a window that is closed
 	Steps    []jsonStep    `json:"steps"`
 	Notes    []string      `json:"notes,omitempty"`
 	Findings []jsonFinding `json:"findings"`
@@ -266,6 +270,9 @@ func jsonPreviews(previews []preview) []jsonPreview {
 		}
 		if p.outcome.Err != nil {
 			all[i].Error, all[i].Reason = p.outcome.Err.Error(), p.outcome.Reason
+		}
+		if p.outcome.Held != nil {
+			all[i].Held = p.outcome.Held.Error()
 		}
 		if p.outcome.Plan != nil {
 			all[i].add(p.outcome.Plan)

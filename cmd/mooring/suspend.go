@@ -30,8 +30,8 @@ func (c *cli) resumeCommand() *cobra.Command {
 	return c.suspendOrResume(&cobra.Command{
 		Use:   "resume NAME...",
 		Short: "Take hold again after suspend",
-		Long: `Take hold of suspended Moorings again: the newest commit is applied at once, and what was
-changed by hand is put right. "mooring diff NAME" shows beforehand what that will be.
+		Long: `Take hold of suspended Moorings again: the newest commit is applied at once, unless spec.schedule
+or spec.windows has it wait, and what was changed by hand is put right. "mooring diff NAME" shows beforehand what that will be.
 
 ` + clusterHelp + "\n" + exitHelp,
 		Example: "  mooring resume prod -n mesh",

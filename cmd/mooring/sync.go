@@ -25,7 +25,9 @@ const fieldManager = client.FieldOwner("mooring-cli")
 type syncOptions struct {
 	cluster *clusterFlags
 	confirm string
-	noWait  bool
+	// override is the reason for which a closed window is overridden.
+	override string
+	noWait   bool
 	timeout time.Duration
 }
 
@@ -42,16 +44,27 @@ With --confirm the agent may carry out the plan for that revision although it de
 more than the guard allows. "mooring diff NAME" shows what that is. Only that revision is let
 through: a newer commit has to be confirmed again.
 
+With --override-window the newest commit is applied although spec.windows is closed. The reason is
+told in status.history and in an Event. It counts for the commit that Git has at that moment,
+and once; "mooring get windows" shows when the next window opens.
+
 ` + clusterHelp + `
 Exit code: 0 Ready, 1 not Ready or an error, 2 wrong usage.`,
 		Example: `  mooring sync prod -n mesh
+  mooring sync prod -n mesh --override-window "incident 4711: retries off"
   mooring sync prod -n mesh --confirm env/prod@sha1:4f0c12ab34cd56ef78901234567890abcdef1234`,
 		Args: args(1, 1, "NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.sync(cmd.Context(), o, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("override-window") && strings.TrimSpace(o.override) == "" {
+				return usageErrorf(cmd.CommandPath(), "--override-window needs a reason, which history will tell")
+			}
+			return c.sync(cmd.Context(), o, args[0])
+		},
 	}
 	o.cluster = c.addClusterFlags(cmd)
 	cmd.ValidArgsFunction = o.cluster.completeOneName
 	cmd.Flags().StringVar(&o.confirm, "confirm", "", "let the guarded plan for this `revision` through (its commit's id, at least seven digits, is enough)")
+	cmd.Flags().StringVar(&o.override, "override-window", "", "apply the newest commit although a window is closed, for this `reason`")
 	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for the pass")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for the pass")
 	_ = cmd.RegisterFlagCompletionFunc("confirm", o.completeRevision)
@@ -78,8 +91,11 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 			return err
 		}
 	}
-	if err := cluster.ask(ctx, m, confirmed); err != nil {
+	if err := cluster.ask(ctx, m, confirmed, o.override); err != nil {
 		return err
+	}
+	if o.override != "" {
+		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: a closed window is overridden: %s\n", full, o.override)
 	}
 	if confirmed != "" {
 		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: confirmed %s\n", full, confirmed)
@@ -96,12 +112,15 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 	return c.reportPass(done)
 }
 
-// ask annotates a Mooring so that the agent makes a pass over it; an empty confirmed lets nothing through.
-func (c *cluster) ask(ctx context.Context, m *v1alpha1.Mooring, confirmed string) error {
+// ask annotates a Mooring so that the agent makes a pass over it; an empty confirmed lets nothing through, nor does an empty reason to override a window.
+func (c *cluster) ask(ctx context.Context, m *v1alpha1.Mooring, confirmed, override string) error {
 	patch := client.MergeFrom(m.DeepCopy())
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 	if confirmed != "" {
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, confirmed)
+	}
+	if override != "" {
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.OverrideWindowAnnotation, override)
 	}
 	if err := c.Patch(ctx, m, patch, fieldManager); err != nil {
 		return fmt.Errorf("annotate Mooring %s/%s: %w", m.Namespace, m.Name, err)

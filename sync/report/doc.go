@@ -6,7 +6,9 @@
 // when the reason or the message of the Ready condition is a new one, not at every pass. Drift that is left as it is is
 // told when it is new, and a fight when it begins and when it is over (drift.go).
 //
-// Conditions follow kstatus (Ready, Reconciling, Stalled). Reasons of Ready are the closed list of v1alpha1. A
-// message says what happened, to which object or file, and how to mend it; it holds no time and no duration, so
-// that it does not flap, and no secret: errors and plans come masked from the packages that make them.
+// Conditions follow kstatus (Ready, Reconciling, Stalled). Reasons of Ready are
+// the closed list of v1alpha1. A message says what happened, to which object or
+// file, and how to mend it; it holds no duration, and no time but the one at
+// which a window opens, so that it does not flap, and no secret: errors and plans
+// come masked from the packages that make them.
 package report

@@ -19,9 +19,9 @@ const EventDriftCorrected = "DriftCorrected"
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
-	// Reason is a Ready reason, or DriftCorrected, DriftDetected, Fight, FightOver, ProxiesNotAsked or Recovered.
+	// Reason is a Ready reason, or DriftCorrected, DriftDetected, Fight, FightOver, ProxiesNotAsked, Recovered or WindowOverridden.
 	Reason string
-	// Action says what Mooring did: Apply, Correct, Refuse, Alarm.
+	// Action says what Mooring did: Apply, Correct, Refuse, Wait, Alarm.
 	Action string
 	Note   string
 }
@@ -29,11 +29,16 @@ type Event struct {
 // Events of a pass, from the status before and after it. Most passes have none.
 func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 	events := append(writes(out), drifts(out)...)
+	if out.Override != "" && out.OverrideUsed {
+		events = append(events, Event{corev1.EventTypeNormal, "WindowOverridden", "Apply", out.Newest.String() + " is applied although a window is closed: " + out.Override})
+	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	if is == nil || (was != nil && was.Reason == is.Reason && was.Message == is.Message) {
 		return events
 	}
 	switch {
+	case is.Reason == v1alpha1.ReasonWindowClosed:
+		events = append(events, Event{corev1.EventTypeNormal, is.Reason, "Wait", is.Message})
 	case is.Status == metav1.ConditionFalse:
 		events = append(events, Event{corev1.EventTypeWarning, is.Reason, "Refuse", is.Message})
 	case is.Status == metav1.ConditionTrue && faulty(before.Conditions):

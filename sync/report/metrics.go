@@ -24,6 +24,8 @@ type Metrics struct {
 	finished    *prometheus.GaugeVec
 	answered    *prometheus.GaugeVec
 	interval    *prometheus.GaugeVec
+	gitInterval *prometheus.GaugeVec
+	window      *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -76,7 +78,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Name: "mooring_git_last_answer_timestamp_seconds", Help: "When Git said last which commit is the newest, as Unix time in seconds.",
 	}, unit)
 	m.interval = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_interval_seconds", Help: "How often Git is to be asked: spec.interval.",
+		Name: "mooring_interval_seconds", Help: "How often a pass is to be made: spec.interval.",
+	}, unit)
+	m.gitInterval = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mooring_git_interval_seconds", Help: "How often Git is to be asked: spec.interval, or the time between the slots of spec.schedule around now.",
+	}, unit)
+	m.window = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mooring_window_open", Help: "1 while new revisions may be applied, 0 while spec.windows holds them. Only of Moorings that have windows.",
 	}, unit)
 	for _, c := range m.all() {
 		reg.MustRegister(c)
@@ -91,7 +99,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval, m.gitInterval, m.window}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -114,6 +122,10 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	if out.Interval > 0 {
 		m.interval.WithLabelValues(namespace, name).Set(out.Interval.Seconds())
 	}
+	if out.GitInterval > 0 {
+		m.gitInterval.WithLabelValues(namespace, name).Set(out.GitInterval.Seconds())
+	}
+	m.observeWindow(namespace, name, out)
 	for stage, took := range out.Took {
 		m.stages.WithLabelValues(namespace, name, string(stage)).Observe(took.Seconds())
 	}
@@ -142,6 +154,15 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	m.corrections.WithLabelValues(namespace, name).Add(float64(objectsOf(out.Corrected())))
 	m.drifted.WithLabelValues(namespace, name).Set(float64(objectsOf(out.Drifting())))
 	m.fights.WithLabelValues(namespace, name).Set(float64(len(out.Fights)))
+}
+
+// observeWindow drops the series of a Mooring that has no windows any more. Suspended, they say nothing.
+func (m *Metrics) observeWindow(namespace, name string, out Outcome) {
+	if out.Window == nil {
+		m.window.DeleteLabelValues(namespace, name)
+		return
+	}
+	m.window.WithLabelValues(namespace, name).Set(number(*out.Window))
 }
 
 func number(b bool) float64 {

@@ -21,6 +21,7 @@ const (
 	StageCheck  Stage = "check"
 	StagePlan   Stage = "plan"
 	StageGuard  Stage = "guard"
+	StageWindow Stage = "window"
 	StageApply  Stage = "apply"
 	StageHealth Stage = "health"
 )
@@ -47,6 +48,8 @@ const (
 	CauseSpec    Cause = "spec"
 	CauseConfirm Cause = "confirm"
 	CauseDrift   Cause = "drift"
+	// CauseOverride : a person had it applied although a window was closed.
+	CauseOverride Cause = "override"
 )
 
 // Outcome is all that one pass did, and the only thing that reporters see.
@@ -64,8 +67,10 @@ type Outcome struct {
 	// KeepErr is why drift could not be corrected to the applied revision while the newest one is refused.
 	KeepErr error
 
-	// Interval is how often Git is asked; zero when the pass does not say.
+	// Interval is how often a pass is made; zero when the pass does not say.
 	Interval time.Duration
+	// GitInterval is how far its questions to Git are apart: Interval, or the slots of a schedule around now; zero when the pass does not say.
+	GitInterval time.Duration
 	// GitAnswered is when Git told what Newest is; zero when it did not.
 	GitAnswered time.Time
 	// Newest is what Git has; zero when Git could not be asked.
@@ -80,6 +85,17 @@ type Outcome struct {
 	Unfinished string
 	// WordUsed is true when the Mooring's confirmation counts no longer: what it was given for is in force, or another revision is.
 	WordUsed bool
+	// Override is the reason of the person who had a closed window overridden for the newest revision; empty when none was.
+	Override string
+	// OverrideUsed is true when that word counts no longer, whether there was a closed window or not.
+	OverrideUsed bool
+	// Scheduled is true where a schedule says when Git is asked, Slot up to which of its slots it was; zero when that is not known.
+	Scheduled bool
+	Slot      time.Time
+	// Window says whether windows are open; nil where there are none.
+	Window *bool
+	// Held is why the plan of a preview waits for a window; nil when it does not.
+	Held error
 	// AdoptionUsed is true when the word by which objects are taken over from other tools counts no longer.
 	AdoptionUsed bool
 

@@ -28,6 +28,7 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 		s.LastHandledReconcileAt = request
 	}
 	setConditions(&s, out)
+	s.LastScheduleTime = slot(s.LastScheduleTime, out)
 	if out.Reason == v1alpha1.ReasonSuspended {
 		return s
 	}
@@ -98,9 +99,22 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 
 // faulty is true from a fault until a commit is in force: while the commit that mends it becomes healthy, Ready is Unknown and has forgotten it.
 func faulty(conditions []metav1.Condition) bool {
-	reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
-	return meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionReady) ||
+	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != v1alpha1.ReasonWindowClosed || // a closed window is none
 		reconciling != nil && reconciling.Reason == v1alpha1.ReasonRecovering
+}
+
+// slot of a schedule up to which Git was asked. Suspended, nobody asks.
+func slot(known *metav1.Time, out Outcome) *metav1.Time {
+	switch {
+	case out.Reason == v1alpha1.ReasonSuspended || out.Scheduled && out.Slot.IsZero():
+		return known
+	case !out.Scheduled:
+		return nil
+	case known != nil && known.Equal(new(metav1.NewTime(out.Slot))):
+		return known
+	}
+	return new(metav1.NewTime(out.Slot))
 }
 
 // stalls is true for the reasons that no retry cures: another commit, spec or confirmation is needed.
@@ -196,6 +210,7 @@ func history(known []v1alpha1.HistoryEntry, out Outcome) []v1alpha1.HistoryEntry
 	entry := v1alpha1.HistoryEntry{
 		Revision: out.Applied.String(), AppliedAt: metav1.NewTime(out.Finished.Truncate(time.Second)), Digest: out.Digest,
 		Created: int32(counts.Create), Configured: int32(counts.Update + counts.Replace), Deleted: int32(counts.Delete), By: string(out.Cause),
+		Reason: clip(out.Override),
 	}
 	known = append([]v1alpha1.HistoryEntry{entry}, known...)
 	return known[:min(len(known), maxHistory)]

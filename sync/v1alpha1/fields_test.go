@@ -28,6 +28,7 @@ source:
 path: ./overlays/prod
 interval: 7m
 schedule: "*/10 8-18 * * MON-FRI"
+timeZone: Europe/London
 windows:
 - {kind: Deny, schedule: "0 17 * * FRI", duration: 63h, timeZone: Europe/Berlin}
 prune: {enabled: false, maxPercent: 26, maxObjects: 51}

@@ -19,6 +19,9 @@ const (
 	// ConfirmAnnotation lets one plan through that the prune guard refused: for the revision that it names, and, when ",deletes=N" follows, no
 	// more deletes than that. The agent takes it away once that revision, or another one, has come into force.
 	ConfirmAnnotation = "mooring.dev/confirm"
+	// OverrideWindowAnnotation lets the newest commit be applied although a window is closed. Its value is the reason, which history and an Event
+	// tell. It counts for the next pass that finds out what the newest commit is; then the agent takes it away, whatever came of that commit.
+	OverrideWindowAnnotation = "mooring.dev/override-window"
 )
 
 // AdoptAnnotation lets objects be taken over from other tools: for the revision that it names, from the tools that follow it, as in
@@ -67,8 +70,6 @@ type MooringList struct {
 
 // MooringSpec says what is kept and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.schedule)",message="schedule is not supported by this version of Mooring; new commits are taken up at every interval"
-// +kubebuilder:validation:XValidation:rule="!has(self.windows)",message="windows are not supported by this version of Mooring; use suspend to hold new commits"
 // +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.dependsOn)",message="dependsOn is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
@@ -139,12 +140,22 @@ type MooringSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// When new commits are taken up, as a cron expression. Not supported by this version: refused.
+	// When Git is asked for new commits, as a cron expression: */10 8-18 * * MON-FRI. Between its times nothing new is taken up, and drift is corrected as always. A
+	// time that nobody was there for is made up for once. Git is asked at once for the first commit, after a change of spec.source, and when a person asks with
+	// mooring sync. Without a schedule, Git is asked at every interval.
 	// +optional
-	Schedule string `json:"schedule,omitempty"`
-	// When new commits may be applied. Not supported by this version: refused.
+	Schedule CronExpression `json:"schedule,omitempty"`
+	// Where the times of day of schedule and windows are, such as Europe/Berlin; without it, UTC. In the night on which an hour is skipped, a
+	// time in it comes when the hour is over; in the one that has an hour twice, the first time.
 	// +optional
-	Windows []Unsupported `json:"windows,omitempty"`
+	TimeZone TimeZone `json:"timeZone,omitempty"`
+	// When new revisions may be applied. While a Deny is on, none is; where there is an Allow, none is outside of all of them. The first
+	// revision of a Mooring is held like any other. Drift is corrected to the applied revision all the time, and an apply that was begun is finished.
+	// mooring sync NAME --override-window REASON applies the newest commit all the same.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Windows []Window `json:"windows,omitempty"`
 	// What is done when somebody changes what is kept, and which fields are left to others.
 	// +optional
 	// +kubebuilder:default={}

@@ -73,6 +73,9 @@ type MooringStatus struct {
 	// The last value of the annotation mooring.dev/reconcile that was answered by a pass.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+	// The last time of spec.schedule at which Git was asked, or that was too long ago to be made up for.
+	// +optional
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 	// How many objects there are, and the label that finds them. Never the list, so that there is no limit in size.
 	// +optional
 	Inventory *Inventory `json:"inventory,omitempty"`
@@ -152,9 +155,12 @@ type HistoryEntry struct {
 	// How many objects were deleted.
 	// +optional
 	Deleted int32 `json:"deleted,omitempty"`
-	// What caused it: commit, spec, confirm.
+	// What caused it: commit, spec, confirm, override.
 	// +optional
 	By string `json:"by,omitempty"`
+	// The reason that a person gave, where a closed window was overridden.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 }
 
 // DriftEntry is one field of a live object that differs from the applied revision.
