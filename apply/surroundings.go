@@ -29,6 +29,30 @@ type neighbourhood struct {
 	turn chan struct{} // held by the one who reads, and guards the rest
 	last *Surroundings
 	kept map[schema.GroupKind]keptObjects
+	// idle lets go of them: of a large cluster they are most of what an agent has in memory.
+	idle *time.Timer
+}
+
+// keepFor is how long a reading is kept for the next one. A commit after that is checked as the first one is.
+const keepFor = 2 * time.Minute
+
+// keep a reading for the next ones. It is called by the one whose turn it is.
+func (n *neighbourhood) keep(s *Surroundings, kept map[schema.GroupKind]keptObjects) {
+	n.last, n.kept = s, kept
+	if n.idle != nil {
+		n.idle.Stop()
+	}
+	n.idle = time.AfterFunc(keepFor, n.letGo)
+}
+
+// letGo of the last reading, unless somebody reads at this moment.
+func (n *neighbourhood) letGo() {
+	select {
+	case n.turn <- struct{}{}:
+		n.last, n.kept = nil, nil
+		<-n.turn
+	default:
+	}
 }
 
 // keptObjects are those of one kind.
@@ -67,6 +91,6 @@ func (a *Applier) Surroundings(ctx context.Context) (*Surroundings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what lives in the cluster: %w", err)
 	}
-	n.last, n.kept = s, kept
+	n.keep(s, kept)
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -343,4 +344,16 @@ func TestReadingsAreShared(t *testing.T) {
 	if _, here := f.surroundings(); here["Service/new"] == nil {
 		t.Error("a question after the readings was answered with an older one")
 	}
+}
+
+// A reading of a large cluster is most of what an agent has in memory. One that nobody came back for is let go.
+func TestReadingIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if !apply.KeptWhile(func() { time.Sleep(apply.KeepFor - time.Second) }) {
+			t.Error("a reading is let go while the next commit is likely to come")
+		}
+		if apply.KeptWhile(func() { time.Sleep(apply.KeepFor + time.Second) }) {
+			t.Error("a reading is kept although nobody asked for another one")
+		}
+	})
 }

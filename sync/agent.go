@@ -144,6 +144,9 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(giveMemoryBack)); err != nil {
+		return fmt.Errorf("add what gives memory back: %w", err)
+	}
 	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only
 	instance, err := os.Hostname()     // in a cluster, the name of the pod
 	if err != nil {

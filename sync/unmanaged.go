@@ -102,7 +102,7 @@ func Owners(moorings []v1alpha1.Mooring, all bool) unmanaged.Owners {
 
 // strays are what nobody manages and bears on a target, as long as neither it nor what is known of the cluster changes.
 type strays struct {
-	among  *unmanaged.Neighbourhood
+	among  weak.Pointer[unmanaged.Neighbourhood]
 	commit repos.Commit
 	digest string
 	found  []unmanaged.Finding
@@ -125,14 +125,14 @@ func (p *pass) lookBeside(ctx context.Context, t *target) {
 	if n == nil {
 		return
 	}
-	if s := p.unit.strays; s.among != n || s.commit != t.rev.Commit || s.digest != t.digest {
+	if s := p.unit.strays; s.among.Value() != n || s.commit != t.rev.Commit || s.digest != t.digest {
 		wants := make([]*unstructured.Unstructured, 0, len(t.set.Objects))
 		for _, o := range t.set.Objects {
 			if o.Unstructured != nil {
 				wants = append(wants, o.Unstructured)
 			}
 		}
-		p.unit.strays = strays{among: n, commit: t.rev.Commit, digest: t.digest, found: n.Find(wants)}
+		p.unit.strays = strays{among: weak.Make(n), commit: t.rev.Commit, digest: t.digest, found: n.Find(wants)}
 	}
 	p.out.LookedBeside, p.out.Unmanaged = true, p.unit.strays.found
 }

@@ -82,7 +82,7 @@ func (c *cli) unmanaged(ctx context.Context, o *getOptions, of []v1alpha1.Moorin
 	for _, gk := range unmanaged.Unread(living) {
 		_, _ = fmt.Fprintf(c.errOut, "not looked at: %s: %s\n", gk, living.Unread[gk])
 	}
-	n := unmanaged.Read(living, owners)
+	n, owned := unmanaged.Read(living, owners), unmanaged.Owned(living)
 	now := time.Now()
 	t := &table{head: []string{"MOORING", "OBJECT", "BEARS ON", "MADE BY", "AGE", "WHY"}}
 	entries := []jsonUnmanaged{}
@@ -92,7 +92,7 @@ func (c *cli) unmanaged(ctx context.Context, o *getOptions, of []v1alpha1.Moorin
 		if o.all {
 			name = m.Namespace + "/" + m.Name
 		}
-		for _, f := range n.Find(n.Owned(sync.ID(m))) {
+		for _, f := range n.Find(owned[sync.ID(m)]) {
 			entries = append(entries, unmanagedForJSON(m, f))
 			t.add(plain(name), plain(f.Object.String()), plain(report.BearsOn(f)), plain(orDash(strings.Join(managersOf(f), ", "))),
 				plain(duration.HumanDuration(now.Sub(f.Created))), plain(f.Why))

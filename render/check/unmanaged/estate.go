@@ -98,19 +98,19 @@ func (e *estate) reach(bound []*object) {
 			}
 		}
 		for _, s := range e.services[namespace] {
-			name, selector := s.hosts()[0], s.selector()
-			if len(e.exact[name]) == 0 || len(selector) == 0 {
+			name := s.hosts[0]
+			if len(e.exact[name]) == 0 || len(s.selector) == 0 {
 				continue
 			}
 			for _, w := range all {
-				if within(selector, w.labels) {
+				if within(s.selector, w.labels) {
 					add(w, name)
 				}
 			}
 		}
 	}
 	for gateway, served := range e.serving(bound) {
-		for _, w := range e.selectedAnywhere(gateway.selector()) {
+		for _, w := range e.selectedAnywhere(gateway.selector) {
 			for _, h := range served {
 				add(w, h)
 			}
@@ -122,11 +122,11 @@ func (e *estate) reach(bound []*object) {
 }
 
 // serving are the Gateways, whoever has them, and the Mooring's hosts that they serve.
-func (e *estate) serving(bound []*object) map[*object][]string {
-	found := map[*object][]string{}
+func (e *estate) serving(bound []*object) map[*place][]string {
+	found := map[*place][]string{}
 	for _, o := range bound {
 		if o.is("Gateway") {
-			found[o] = append(found[o], o.hosts()...)
+			found[placeOf(o)] = o.hosts()
 			continue
 		}
 		for _, name := range o.boundTo() {
@@ -139,7 +139,7 @@ func (e *estate) serving(bound []*object) map[*object][]string {
 }
 
 // gatewayNamed is a Gateway by namespace/name; nil when there is none.
-func (n *Neighbourhood) gatewayNamed(name string) *object {
+func (n *Neighbourhood) gatewayNamed(name string) *place {
 	namespace, name, _ := strings.Cut(name, "/")
 	for _, g := range n.gateways[namespace] {
 		if g.id.Name == name {

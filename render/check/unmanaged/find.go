@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Find what bears on these objects, which are those of one Mooring: as they live ([Neighbourhood.Owned]), or as it wants them. What it wants is never a
+// Find what bears on these objects, which are those of one Mooring: as they live ([Owned]), or as it wants them. What it wants is never a
 // finding. Sorted by object.
 func (n *Neighbourhood) Find(owned []*unstructured.Unstructured) []Finding {
 	if len(n.strays) == 0 || len(owned) == 0 {
@@ -183,11 +183,10 @@ func agree(x, y map[string]string) bool {
 func (e *estate) endpoint(b *bearing, o *object) {
 	labels := o.texts("spec", "labels")
 	for _, s := range slices.Concat(e.services[o.id.Namespace], e.entries[o.id.Namespace]) {
-		selector := s.selector()
-		if len(selector) == 0 || !within(selector, labels) {
+		if len(s.selector) == 0 || !within(s.selector, labels) {
 			continue
 		}
-		for _, h := range s.hosts() {
+		for _, h := range s.hosts {
 			if claims := e.exact[h]; len(claims) > 0 {
 				b.host(h, "adds the endpoint %s to a host that %s is for", o.text("spec", "address"), claims[0].by.id)
 			}

@@ -64,7 +64,7 @@ func (e *estate) targeted(b *bearing, o *object, does string, targets []target) 
 		case "ServiceEntry":
 			for _, s := range e.entries[ns] {
 				if s.id.Name == t.name {
-					hosts = s.hosts()
+					hosts = s.hosts
 				}
 			}
 		case "Gateway":

@@ -12,14 +12,12 @@ import (
 	"github.com/mooring-dev/mooring/render/check/world"
 )
 
-// Neighbourhood is a cluster as far as findings need it. It is read-only, and safe for concurrent use.
+// Neighbourhood is a cluster as far as findings need it: of the objects that were read it holds those alone that nobody manages. It is read-only, and safe for concurrent use.
 type Neighbourhood struct {
 	// strays are the objects of the mesh's groups that nobody manages.
 	strays []*object
-	// owned objects by ApplySet id.
-	owned map[string][]*unstructured.Unstructured
-	// services, gateways and entries by namespace; the selectors of whoever has them.
-	services, gateways, entries map[string][]*object
+	// services, gateways and entries by namespace, whoever has them.
+	services, gateways, entries map[string][]*place
 	// workloads by namespace.
 	workloads map[string][]*workload
 	// routed are the hosts, in full, for which some VirtualService stands in the sidecars.
@@ -34,6 +32,15 @@ type object struct {
 	id render.ID
 }
 
+// place is an object that hosts lead to.
+type place struct {
+	id       render.ID
+	hosts    []string
+	selector map[string]string
+}
+
+func placeOf(o *object) *place { return &place{id: o.id, hosts: o.hosts(), selector: o.selector()} }
+
 // workload is a set of like pods, or a pod that none of them makes.
 type workload struct {
 	id     render.ID
@@ -45,20 +52,22 @@ type workload struct {
 // Read what lives.
 func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 	n := &Neighbourhood{
-		owned: map[string][]*unstructured.Unstructured{}, services: map[string][]*object{}, gateways: map[string][]*object{},
-		entries: map[string][]*object{}, workloads: map[string][]*workload{}, routed: map[string]bool{}, root: rootOf(c),
+		services: map[string][]*place{}, gateways: map[string][]*place{}, entries: map[string][]*place{}, workloads: map[string][]*workload{}, routed: map[string]bool{},
+		root: rootOf(c),
 	}
 	var pods []*object
 	for _, u := range c.Objects {
 		o := &object{u, render.IDOf(u)}
-		n.sort(o, owners)
+		if inMesh(o.id) && !owners.have(u) && !excused(u) {
+			n.strays = append(n.strays, o)
+		}
 		switch {
 		case o.id.Group == "" && o.id.Kind == "Service":
-			n.services[o.id.Namespace] = append(n.services[o.id.Namespace], o)
+			n.services[o.id.Namespace] = append(n.services[o.id.Namespace], placeOf(o))
 		case o.is("Gateway"):
-			n.gateways[o.id.Namespace] = append(n.gateways[o.id.Namespace], o)
+			n.gateways[o.id.Namespace] = append(n.gateways[o.id.Namespace], placeOf(o))
 		case o.is("ServiceEntry"):
-			n.entries[o.id.Namespace] = append(n.entries[o.id.Namespace], o)
+			n.entries[o.id.Namespace] = append(n.entries[o.id.Namespace], placeOf(o))
 		case o.is("VirtualService") && slices.Contains(o.boundTo(), meshGateway):
 			for _, h := range o.hosts() {
 				n.routed[h] = true
@@ -96,19 +105,22 @@ func Unread(c *world.Cluster) []schema.GroupKind {
 	return kinds
 }
 
-// sort puts an object with those of its owner, or with those of nobody.
-func (n *Neighbourhood) sort(o *object, owners Owners) {
-	owner := OwnerOf(o.Unstructured)
-	switch {
-	case owner != "" && (owners.Names[owner] != "" || !owners.All):
-		n.owned[owner] = append(n.owned[owner], o.Unstructured)
-	case inMesh(o.id) && !excused(o.Unstructured):
-		n.strays = append(n.strays, o)
-	}
+// have says whether an object is a Mooring's, or may be.
+func (ow Owners) have(u *unstructured.Unstructured) bool {
+	owner := OwnerOf(u)
+	return owner != "" && (ow.Names[owner] != "" || !ow.All)
 }
 
-// Owned are the live objects of an ApplySet.
-func (n *Neighbourhood) Owned(id string) []*unstructured.Unstructured { return n.owned[id] }
+// Owned are the living objects of each ApplySet, by its id.
+func Owned(c *world.Cluster) map[string][]*unstructured.Unstructured {
+	owned := map[string][]*unstructured.Unstructured{}
+	for _, u := range c.Objects {
+		if owner := OwnerOf(u); owner != "" {
+			owned[owner] = append(owned[owner], u)
+		}
+	}
+	return owned
+}
 
 // is says whether an object is of a kind of Istio's traffic management.
 func (o *object) is(kind string) bool {

@@ -2,7 +2,7 @@
 // proxies of its workloads, a second VirtualService for one of its hosts.
 //
 //	n := unmanaged.Read(cluster, unmanaged.Owners{Names: map[string]string{id: "mesh/prod"}, All: true})
-//	for _, f := range n.Find(n.Owned(id)) { fmt.Println(f.Object, f.Why) }
+//	for _, f := range n.Find(unmanaged.Owned(cluster)[id]) { fmt.Println(f.Object, f.Why) }
 //
 // It asks no cluster and no proxy: objects go in, findings come out. [Read] looks at all that lives, once; [Neighbourhood.Find] is
 // cheap, and is asked for each Mooring.

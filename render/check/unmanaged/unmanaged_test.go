@@ -2,6 +2,7 @@ package unmanaged_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,9 +211,9 @@ func TestFind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			apiVersion, kind, _ := strings.Cut(tt.kind, " ")
 			object := fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {%s}\nspec: {%s}\n", apiVersion, kind, tt.meta, tt.spec)
-			n := unmanaged.Read(&world.Cluster{Objects: parse(t, mesh+object)}, owners(true))
+			c := &world.Cluster{Objects: parse(t, mesh+object)}
 			var got []string
-			for _, f := range n.Find(n.Owned("id-prod")) {
+			for _, f := range unmanaged.Read(c, owners(true)).Find(unmanaged.Owned(c)["id-prod"]) {
 				got = append(got, strings.Join(f.Hosts, " ")+" | "+strings.Join(f.Workloads, " ")+" | "+f.Why)
 			}
 			want := []string{tt.want}
@@ -233,16 +234,16 @@ func TestFind(t *testing.T) {
 func TestNotUnmanaged(t *testing.T) {
 	stray := "---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x, namespace: shop, labels: {ours: gone}}\nspec: {hosts: [reviews]}\n"
 	objects := parse(t, mesh+stray)
-	n := unmanaged.Read(&world.Cluster{Objects: objects}, owners(true))
-	if found := n.Find(n.Owned("id-prod")); len(found) != 1 {
+	n, owned := unmanaged.Read(&world.Cluster{Objects: objects}, owners(true)), unmanaged.Owned(&world.Cluster{Objects: objects})["id-prod"]
+	if found := n.Find(owned); len(found) != 1 {
 		t.Fatalf("found %v, want the stray one", found)
 	}
-	wanted := append(n.Owned("id-prod"), objects[len(objects)-1])
+	wanted := append(slices.Clone(owned), objects[len(objects)-1])
 	if found := n.Find(wanted); len(found) != 0 {
 		t.Errorf("what is wanted is found: %v", found)
 	}
 	n = unmanaged.Read(&world.Cluster{Objects: objects}, owners(false))
-	if found := n.Find(n.Owned("id-prod")); len(found) != 0 {
+	if found := n.Find(owned); len(found) != 0 {
 		t.Errorf("what may be another Mooring's is found: %v", found)
 	}
 	if found := n.Find(nil); len(found) != 0 {
@@ -265,8 +266,8 @@ metadata:
   - {manager: pilot-discovery, operation: Update, subresource: status, time: "2026-03-02T03:04:05Z"}
 spec: {hosts: [reviews]}
 `
-	n := unmanaged.Read(&world.Cluster{Objects: parse(t, mesh+stray)}, owners(true))
-	found := n.Find(n.Owned("id-prod"))
+	c := &world.Cluster{Objects: parse(t, mesh+stray)}
+	found := unmanaged.Read(c, owners(true)).Find(unmanaged.Owned(c)["id-prod"])
 	if len(found) != 1 {
 		t.Fatalf("found %v", found)
 	}
