@@ -5,7 +5,6 @@ import (
 	"regexp"
 
 	"github.com/mooring-dev/mooring/render"
-	"github.com/mooring-dev/mooring/render/check/world"
 )
 
 // fault is what makes two findings the same for somebody who compares the mesh before with the mesh after. The place in the file is no part of it,
@@ -22,14 +21,14 @@ func faultOf(f Finding) fault {
 var indexes = regexp.MustCompile(`\[[0-9]+\]`)
 
 // markKnown marks the findings that the living mesh has already, each as often as it has it: a second fault of the same words is a new one.
-func (c *Checker) markKnown(ctx context.Context, report *Report, q Request, before *world.World) error {
-	have, _, err := c.checkWorld(ctx, before, nil, q.Set)
+func (c *Checker) markKnown(ctx context.Context, report *Report, q Request, before *before) error {
+	have, err := before.faults(ctx, q.Set)
 	if err != nil {
 		return err
 	}
-	have = append(have, q.house().living(ctx, q.Set, before)...)
+	have = append(have, q.house().living(ctx, q.Set, before.world)...)
 	for _, o := range q.Set.Objects {
-		if lives := before.Find(o.ID()); lives != nil && !lives.MetadataOnly {
+		if lives := before.world.Find(o.ID()); lives != nil && !lives.MetadataOnly {
 			have = append(have, c.checkObject(living(lives.Unstructured))...)
 		}
 	}

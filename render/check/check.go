@@ -27,6 +27,7 @@ type Checker struct {
 	// schemas are the definitions of Istio's kinds, definitions those that sets bring along.
 	schemas     *schema.Library
 	definitions world.Kept[definition]
+	befores     befores
 }
 
 // verdict is a problem and the rule that found it. It has no place yet: the same object may be at another line in the next commit.
@@ -65,26 +66,8 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 		faulty[f.Object] = faulty[f.Object] || f.Level.AtLeast(Error)
 	}
 	report.Findings = append(report.Findings, single...)
-	after, before := c.converter.After(q.Set, q.Cluster), c.converter.Before(q.Cluster)
-	found, gaps, err := c.checkWorld(ctx, after, before, q.Set)
-	if err != nil {
-		return nil, fmt.Errorf("check objects: %w", err)
-	}
-	for _, f := range found {
-		if !faulty[f.Object] { // what follows from a fault that is found already would hide it
-			report.Findings = append(report.Findings, f)
-		}
-	}
-	report.Gaps = gaps
-	violations, err := q.house().checkSet(ctx, q.Set, before)
-	if err != nil {
-		return nil, fmt.Errorf("check objects by the policies: %w", err)
-	}
-	report.Findings = append(report.Findings, violations...)
-	if before != nil {
-		if err := c.markKnown(ctx, report, q, before); err != nil {
-			return nil, fmt.Errorf("check what lives in the cluster: %w", err)
-		}
+	if err := c.checkMesh(ctx, report, q, faulty); err != nil {
+		return nil, err
 	}
 	translate(report.Findings, q.Set)
 	report.Findings = append(report.Findings, renderWarnings(q.Set)...)
@@ -93,17 +76,44 @@ func (c *Checker) Check(ctx context.Context, q Request) (*Report, error) {
 	return report, nil
 }
 
-// library holds the token of whoever runs Istio's analyzers and generators, which keep globals of the process. A check that waits for it stops with its context.
-var library = make(chan struct{}, 1)
-
-// checkWorld asks all that looks at more than one object. The before is nil while the living mesh itself is looked at.
-func (c *Checker) checkWorld(ctx context.Context, w, before *world.World, set *render.Set) (found []Finding, gaps []Gap, err error) {
+// checkMesh looks at the set among all that lives. One check at a time does: the mesh in memory once more is what a check needs most of.
+func (c *Checker) checkMesh(ctx context.Context, report *Report, q Request, faulty map[render.ID]bool) error {
+	before := c.befores.of(q.Cluster)
 	select {
 	case library <- struct{}{}:
 		defer func() { <-library }()
 	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("wait for another check to end: %w", context.Cause(ctx))
+		return fmt.Errorf("check objects: wait for another check to end: %w", context.Cause(ctx))
 	}
+	lives := before.in(c.converter)
+	found, gaps, err := checkWorld(ctx, c.converter.After(q.Set, q.Cluster), lives, q.Set)
+	if err != nil {
+		return fmt.Errorf("check objects: %w", err)
+	}
+	for _, f := range found {
+		if !faulty[f.Object] { // what follows from a fault that is found already would hide it
+			report.Findings = append(report.Findings, f)
+		}
+	}
+	report.Gaps = gaps
+	violations, err := q.house().checkSet(ctx, q.Set, lives)
+	if err != nil {
+		return fmt.Errorf("check objects by the policies: %w", err)
+	}
+	report.Findings = append(report.Findings, violations...)
+	if before != nil && len(report.Findings) > 0 {
+		if err := c.markKnown(ctx, report, q, before); err != nil {
+			return fmt.Errorf("check what lives in the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+// library holds the token of whoever runs Istio's analyzers and generators, which keep globals of the process.
+var library = make(chan struct{}, 1)
+
+// checkWorld asks all that looks at more than one object.
+func checkWorld(ctx context.Context, w, before *world.World, set *render.Set) (found []Finding, gaps []Gap, err error) {
 	found, gaps, err = analyze(ctx, w)
 	if err != nil {
 		return nil, nil, err
