@@ -103,6 +103,15 @@ func TestOverrideCountsOnce(t *testing.T) {
 			t.Error("the word was used up without a commit")
 		}
 		w.resolveErr = nil
+		// The cluster cannot be looked at: the commit was found and not yet tried.
+		for name, fault := range map[string]*error{"check": &w.checkErr, "plan": &w.planErr} {
+			*fault = errors.New("the server is away")
+			w.Syncer = w.restarted()
+			if out = w.pass(t); out.OverrideUsed {
+				t.Errorf("the word was used up by a %s that could not be made", name)
+			}
+			*fault = nil
+		}
 		before := w.m.Status
 		out = w.Once(t.Context(), w.m)
 		want(t, out, v1alpha1.ReasonApplied)

@@ -103,6 +103,7 @@ func TestConditionsByReason(t *testing.T) {
 		{v1alpha1.ReasonRenderFailed, report.StageRender, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"main@sha1:bbbb", "does not render", "the cause", "stays in force", "push"}},
 		{v1alpha1.ReasonCheckFailed, report.StageCheck, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"web.yaml:7", "MOOR001", "main@sha1:aaaa", "stays in force", "push"}},
 		{v1alpha1.ReasonPruneGuarded, report.StageGuard, metav1.ConditionFalse, v1alpha1.ConditionStalled, []string{"main@sha1:bbbb", "2 of 4 objects", "stays in force"}},
+		{v1alpha1.ReasonWindowClosed, report.StageWindow, metav1.ConditionFalse, v1alpha1.ConditionReconciling, []string{"main@sha1:bbbb", "waits: the cause", "main@sha1:aaaa", "stays in force"}},
 		{v1alpha1.ReasonApplyFailed, report.StageApply, metav1.ConditionFalse, v1alpha1.ConditionReconciling, []string{"the cause", "tried again"}},
 	}
 	for _, c := range cases {
@@ -151,6 +152,9 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 	broken := refused(report.StageRender, v1alpha1.ReasonRenderFailed, errors.New("web.yaml:3: bad"))
 	waits, late, idle := applied(), applied(), applied()
 	waits.Reason, late.Reason, idle.Reason = v1alpha1.ReasonProgressing, v1alpha1.ReasonHealthTimeout, v1alpha1.ReasonSuspended
+	held := refused(report.StageWindow, v1alpha1.ReasonWindowClosed, errors.New("spec.windows[0] is on"))
+	overridden := applied()
+	overridden.Override, overridden.OverrideUsed = "incident 42", true
 	for _, c := range []struct {
 		name string
 		out  report.Outcome
@@ -174,6 +178,10 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 		{"suspended", idle, ""},
 		{"resumed: nobody knows what became of it", waits, ""},
 		{"healthy after that", applied(), ""},
+		{"a window holds the next", held, "Normal WindowClosed"},
+		{"still closed", held, ""},
+		{"open, which is no recovery", applied(), ""},
+		{"a person's word", overridden, "Normal WindowOverridden"},
 	} {
 		events := step(c.out)
 		if got := reasons(events); got != c.want {
@@ -262,5 +270,50 @@ func TestMetricsGoWithTheMooring(t *testing.T) {
 	}
 	if len(series()) == 0 {
 		t.Error("the other Mooring's series went too")
+	}
+}
+
+// A window's gauge goes with the windows, and lastScheduleTime with the schedule; a status at rest stays as it is.
+func TestWhatTheCalendarLeavesBehind(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	metrics := report.NewMetrics(reg)
+	open := func() string {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "mooring_window_open" {
+				return fmt.Sprint(f.GetMetric()[0].GetGauge().GetValue())
+			}
+		}
+		return "none"
+	}
+	out := applied()
+	for _, c := range []struct {
+		window *bool
+		want   string
+	}{{new(true), "1"}, {new(false), "0"}, {nil, "none"}} {
+		out.Window = c.window
+		metrics.Observe("mesh", "prod", out)
+		if got := open(); got != c.want {
+			t.Errorf("mooring_window_open is %s, want %s", got, c.want)
+		}
+	}
+
+	out.Scheduled, out.Slot = true, noon
+	m := after(&v1alpha1.Mooring{}, out)
+	if got := m.Status.LastScheduleTime; got == nil || !got.Time.Equal(noon) {
+		t.Fatalf("lastScheduleTime is %v", got)
+	}
+	unknown, idle, without := out, out, out
+	unknown.Slot, idle.Reason, without.Scheduled = time.Time{}, v1alpha1.ReasonSuspended, false
+	for name, out := range map[string]report.Outcome{"a pass that did not find out": unknown, "suspended": idle} {
+		if got := after(m, out).Status.LastScheduleTime; got == nil || !got.Time.Equal(noon) {
+			t.Errorf("%s: lastScheduleTime is %v", name, got)
+		}
+	}
+	if got := after(m, without).Status.LastScheduleTime; got != nil {
+		t.Errorf("without a schedule lastScheduleTime is %v", got)
 	}
 }
