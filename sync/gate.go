@@ -124,7 +124,7 @@ func (p *pass) watchGit(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-time.After(p.untilNewer()):
 		}
-		if !p.when.Windows.At(time.Now()).Open {
+		if !p.when.Windows.Open(time.Now()) {
 			continue // a newer commit would not be taken up: this one is finished
 		}
 		remote, err := p.remote(ctx)

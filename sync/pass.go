@@ -101,7 +101,7 @@ func (p *pass) end(panicked any) Outcome {
 	p.out.OverrideUsed = p.overrideUsed()
 	p.out.Scheduled, p.out.Slot = p.mooring.Spec.Schedule != "", p.unit.answered.slot
 	if !p.when.Windows.None() {
-		p.out.Window = new(p.when.Windows.At(time.Now()).Open)
+		p.out.Window = new(p.when.Windows.Open(time.Now()))
 	}
 	p.out.Finished = time.Now()
 	return p.out

@@ -64,6 +64,8 @@ type timing struct {
 	windows  []v1alpha1.Window
 	read     Timetable
 	err      error
+	// change of the windows that comes next, once it was looked for.
+	change time.Time
 }
 
 // timetable of the Mooring, read once.
@@ -143,9 +145,8 @@ func (p *pass) held(t *target) error {
 		return nil
 	}
 	now := time.Now()
-	state := p.when.Windows.At(now)
 	switch begun := p.unit.overridden; {
-	case state.Open:
+	case p.when.Windows.Open(now):
 		return nil
 	case p.unit.unfinished == t.rev.String(): // what was begun is finished
 		if begun.revision == p.unit.unfinished {
@@ -158,7 +159,7 @@ func (p *pass) held(t *target) error {
 		return nil
 	}
 	return &StageError{Stage: report.StageWindow, Err: &mendable{
-		error: closed(p.when.Windows, state),
+		error: closed(p.when.Windows, p.when.Windows.At(now)),
 		mend:  fmt.Sprintf("to apply it now: mooring sync %s -n %s --override-window REASON", p.mooring.Name, p.mooring.Namespace),
 	}}
 }
@@ -208,7 +209,10 @@ func (u *unit) wakes(m *v1alpha1.Mooring, now time.Time) time.Time {
 		at = when.Slots.Next(now)
 	}
 	if !when.Windows.None() {
-		if change := when.Windows.At(now).Seen; !change.IsZero() && (at.IsZero() || change.Before(at)) {
+		if !now.Before(u.timing.change) {
+			u.timing.change = when.Windows.At(now).Seen
+		}
+		if change := u.timing.change; !change.IsZero() && (at.IsZero() || change.Before(at)) {
 			at = change
 		}
 	}

@@ -48,6 +48,8 @@ type jsonWindows struct {
 	Mooring string `json:"mooring"`
 	// Open is true when a new commit may be applied now; also where there are no windows.
 	Open bool `json:"open"`
+	// Suspended is true where nothing at all is done, whatever windows say.
+	Suspended bool `json:"suspended,omitempty"`
 	// Window that makes it so; none where no window is on.
 	Window *jsonWindow  `json:"window,omitempty"`
 	Opens  *metav1.Time `json:"opens,omitempty"`
@@ -71,7 +73,7 @@ func windowsOf(m *v1alpha1.Mooring, now time.Time, color palette) (jsonWindows, 
 	if m.Spec.Schedule == "" && len(m.Spec.Windows) == 0 {
 		return jsonWindows{}, nil, false
 	}
-	j := jsonWindows{Mooring: m.Namespace + "/" + m.Name}
+	j := jsonWindows{Mooring: m.Namespace + "/" + m.Name, Suspended: m.Spec.Suspend}
 	when, err := sync.TimetableOf(m)
 	if err != nil {
 		j.Error = err.Error()
@@ -99,7 +101,10 @@ func windowsOf(m *v1alpha1.Mooring, now time.Time, color palette) (jsonWindows, 
 		}
 	}
 	status := cell{text: "open", paint: color.green}
-	if !j.Open {
+	switch {
+	case j.Suspended:
+		status = cell{text: "suspended", paint: color.yellow}
+	case !j.Open:
 		status = cell{text: "closed", paint: color.yellow}
 	}
 	return j, []cell{status, plain(by), plain(opens), plain(closes), plain(next), plain(last)}, true

@@ -28,7 +28,7 @@ type syncOptions struct {
 	// override is the reason for which a closed window is overridden.
 	override string
 	noWait   bool
-	timeout time.Duration
+	timeout  time.Duration
 }
 
 func (c *cli) syncCommand() *cobra.Command {

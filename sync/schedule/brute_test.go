@@ -198,7 +198,7 @@ func TestWindowsAreThoseOfEveryMinute(t *testing.T) {
 				}
 				at := from.Add(time.Duration(i) * time.Minute)
 				state := ws.At(at)
-				if state.Open != open[i] {
+				if state.Open != open[i] || ws.Open(at) != open[i] {
 					t.Fatalf("%v at %s: open %v", set, at.In(zone), state.Open)
 				}
 				first, second := changes(open, i)

@@ -86,6 +86,12 @@ const sight = 2000
 // None is true when there are no windows.
 func (ws Windows) None() bool { return len(ws.all) == 0 }
 
+// Open is true when new revisions may be applied at t. It is told in microseconds, where At may have to look far ahead.
+func (ws Windows) Open(t time.Time) bool {
+	_, open := ws.on(t)
+	return open
+}
+
 // At says how the windows are at t, and when that changes.
 func (ws Windows) At(t time.Time) State {
 	by, open := ws.on(t)
