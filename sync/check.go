@@ -2,7 +2,10 @@ package sync
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/mooring-dev/mooring/apply"
@@ -29,6 +32,8 @@ type verdict struct {
 	gaps     []check.Gap
 	// refused is why the commit may not be applied; nil when it may.
 	refused error
+	// stands is true for a commit that an agent before this one accepted: what it found is in the status.
+	stands bool
 }
 
 // open is true for a refusal that may be another one when something else lives: it is looked at again at each pass.
@@ -37,7 +42,7 @@ func (v *verdict) open() bool {
 	return errors.As(v.refused, &at) && at.Again == report.AgainAtInterval
 }
 
-// judge checks a target, or remembers what came of it. What was accepted is not looked at again before the commit, spec.check or a policy changes.
+// judge checks a target, or remembers what came of it. What was accepted is not looked at again before the commit, spec.check, a policy or the version of Mooring changes.
 func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error {
 	p.stage = report.StageCheck
 	p.out.FailOn = p.failOn()
@@ -48,6 +53,9 @@ func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error 
 		return &StageError{Stage: report.StageCheck, Err: err}
 	}
 	house, err := p.house(ctx)
+	if err == nil && t.verdict == nil && p.stands(t, house) {
+		t.verdict = &verdict{by: house.key, stands: true}
+	}
 	if err == nil && (t.verdict == nil || t.verdict.by != house.key || t.verdict.open() && !p.woken) {
 		var v *verdict
 		if v, err = p.look(ctx, remote, t, house); err == nil {
@@ -56,11 +64,32 @@ func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error 
 	}
 	if t.verdict != nil {
 		p.out.Findings, p.out.NotChecked = t.verdict.findings, t.verdict.gaps
+		if t.verdict.stands {
+			p.out.Standing = &p.mooring.Status
+		}
 	}
 	if err != nil { // this says nothing about the commit, and the next pass may do better
 		return &StageError{Stage: report.StageCheck, Again: report.AgainSoon, Err: err}
 	}
+	if t.verdict.refused == nil {
+		p.out.Accepted = p.acceptance(t, house)
+	}
 	return t.verdict.refused
+}
+
+// stands is true for what is in force, as an agent before this one accepted it: of the same version of Mooring, by the same house. What it found must be in the
+// status as a whole. So a start does not look at the whole mesh once for each Mooring.
+func (p *pass) stands(t *target, h house) bool {
+	s := &p.mooring.Status
+	return !p.previewing && s.Accepted != "" && s.Accepted == p.acceptance(t, h) &&
+		t.rev.Commit == p.out.Applied.Commit && t.digest == p.out.Digest &&
+		int(s.FindingCount) == len(s.Findings) && int(s.NotCheckedCount) == len(s.NotChecked)
+}
+
+// acceptance stands for a target and all that it was checked by, but what lived in the cluster.
+func (p *pass) acceptance(t *target, h house) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %t %q %q %q", p.parent.tool, h.key, *p.mooring.Spec.Prune.Enabled, t.key.commit, t.key.path, t.digest))
+	return hex.EncodeToString(sum[:16])
 }
 
 // look checks a target beside what lives in the cluster. An error means that it could not be checked; a refusal is in the verdict.

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync"
@@ -268,4 +270,47 @@ func TestChangedPoliciesAreTakenUpWithoutACommit(t *testing.T) {
 
 func housePolicy(code, expression string) string {
 	return fmt.Sprintf("apiVersion: mooring.dev/v1alpha1\nkind: CheckPolicy\nmetadata: {name: house}\nspec: {code: %s, validations: [{expression: %q}]}\n", code, expression)
+}
+
+// An agent that starts takes the word of the one before it for what is in force, findings included, as long as all that it was checked by is the same.
+func TestWhatWasAcceptedStands(t *testing.T) {
+	warning := check.Finding{Code: "IST0118", Level: check.Warning, Message: "port name"}
+	for _, tt := range []struct {
+		name   string
+		change func(*world)
+		checks int
+	}{
+		{"nothing changed", func(*world) {}, 0},
+		{"another commit", func(w *world) { w.head = rev("b") }, 1},
+		{"another spec.check", func(w *world) { w.m.Spec.Check = &v1alpha1.Check{FailOn: "Warning"} }, 1},
+		{"another path", func(w *world) { w.m.Spec.Path = "prod" }, 1},
+		{"more findings than the status has", func(w *world) { w.m.Status.FindingCount = 21 }, 1},
+		{"not the agent's own words", func(w *world) { w.m.Status.Accepted = "" }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			w.findings[rev("a").Commit] = []check.Finding{warning}
+			w.gaps = []check.Gap{{Code: "IST0101", About: "the host reviews", Why: "no right to list Services"}}
+			want(t, w.pass(t), v1alpha1.ReasonApplied)
+			before := w.m.Status
+			w.Syncer, w.requests = w.restarted(), nil
+			tt.change(w)
+			out := w.pass(t)
+			if len(w.requests) != tt.checks {
+				t.Errorf("%d checks after the start, want %d", len(w.requests), tt.checks)
+			}
+			if tt.checks > 0 {
+				return
+			}
+			want(t, out, v1alpha1.ReasonApplied)
+			if diff := cmp.Diff(before, w.m.Status); diff != "" {
+				t.Errorf("a start writes another status (-before +now):\n%s", diff)
+			}
+			w.head = rev("b")
+			w.pass(t)
+			if len(w.requests) != 1 || w.m.Status.Accepted == before.Accepted {
+				t.Errorf("%d checks of the next commit; accepted %q", len(w.requests), w.m.Status.Accepted)
+			}
+		})
+	}
 }

@@ -46,7 +46,7 @@ func (b *beside) due(asked bool) bool {
 	if b.asked {
 		every = askedEvery
 	}
-	if b.read.IsZero() || time.Since(b.read) < every {
+	if time.Since(b.read) < every {
 		return false
 	}
 	b.read, b.asked = time.Now(), false // also when the reading fails: it is not worth a storm

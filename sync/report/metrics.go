@@ -131,12 +131,11 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	}
 	if !out.Newest.IsZero() {
 		m.findings.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
-		for _, f := range out.Findings {
-			if f.Suppressed == nil {
-				m.findings.WithLabelValues(namespace, name, string(f.Level)).Inc()
-			}
+		levels, notChecked := found(out)
+		for _, level := range levels {
+			m.findings.WithLabelValues(namespace, name, level).Inc()
 		}
-		m.notChecked.WithLabelValues(namespace, name).Set(float64(len(out.NotChecked)))
+		m.notChecked.WithLabelValues(namespace, name).Set(float64(notChecked))
 	}
 	if out.LookedBeside {
 		m.unmanaged.WithLabelValues(namespace, name).Set(float64(len(out.Unmanaged)))
@@ -154,6 +153,24 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 	m.corrections.WithLabelValues(namespace, name).Add(float64(objectsOf(out.Corrected())))
 	m.drifted.WithLabelValues(namespace, name).Set(float64(objectsOf(out.Drifting())))
 	m.fights.WithLabelValues(namespace, name).Set(float64(len(out.Fights)))
+}
+
+// found gives the level of each finding that nobody accepted, and how many questions could not be answered.
+func found(out Outcome) (levels []string, notChecked int) {
+	if s := out.Standing; s != nil {
+		for _, f := range s.Findings {
+			if f.Suppressed == "" {
+				levels = append(levels, f.Level)
+			}
+		}
+		return levels, int(s.NotCheckedCount)
+	}
+	for _, f := range out.Findings {
+		if f.Suppressed == nil {
+			levels = append(levels, string(f.Level))
+		}
+	}
+	return levels, len(out.NotChecked)
 }
 
 // observeWindow drops the series of a Mooring that has no windows any more. Suspended, they say nothing.

@@ -9,6 +9,7 @@ import (
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/render/check/unmanaged"
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
 // Stage is a step of a pass. It decides how a failure is called and when it is tried again.
@@ -101,6 +102,10 @@ type Outcome struct {
 
 	// Findings about the newest revision, those that block first.
 	Findings []check.Finding
+	// Standing is the status in which an agent before this one wrote what it found; Findings and NotChecked are empty then. nil when this one checked.
+	Standing *v1alpha1.MooringStatus
+	// Accepted stands for the newest revision and all that it was checked by, when it was accepted; empty when it was not.
+	Accepted string
 	// FailOn is the mildest level of a finding that blocks; empty means Error.
 	FailOn check.Level
 	// NotChecked are the questions about the newest revision that could not be answered.

@@ -35,6 +35,9 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 	s.UnfinishedRevision = out.Unfinished
 	if !out.Newest.IsZero() {
 		s.LastAttemptedRevision = out.Newest.String()
+		s.Accepted = out.Accepted
+	}
+	if !out.Newest.IsZero() && out.Standing == nil {
 		s.Findings, s.FindingCount, s.BlockingCount = findings(out)
 		s.NotChecked, s.NotCheckedCount = notChecked(out.NotChecked)
 	}

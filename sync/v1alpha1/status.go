@@ -120,6 +120,10 @@ type MooringStatus struct {
 	// How many questions could not be answered in all.
 	// +optional
 	NotCheckedCount int32 `json:"notCheckedCount,omitempty"`
+	// Stands for the newest revision and all that it was checked by, but what lived in the cluster: the version of Mooring, spec.check and the policies. An
+	// agent that starts does not check anew what is in force and was accepted. Empty when it was not.
+	// +optional
+	Accepted string `json:"accepted,omitempty"`
 	// The first twenty objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one. They are looked for with each
 	// commit, when a pass is asked for, and once an hour; mooring get unmanaged looks at once.
 	// +optional
