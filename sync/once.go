@@ -214,6 +214,7 @@ func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
 	p.out.Cause = p.cause(t)
+	p.unit.overridden = overridden{t.rev.String(), p.out.Override} // for the pass that finishes it, should this one not
 	before := p.unit.unfinished
 	if plan.Changes() && t.digest != p.out.Digest {
 		p.unit.unfinished = t.rev.String()

@@ -146,16 +146,15 @@ func (p *pass) held(t *target) error {
 	}
 	now := time.Now()
 	switch begun := p.unit.overridden; {
-	case p.when.Windows.Open(now):
-		return nil
 	case p.unit.unfinished == t.rev.String(): // what was begun is finished
 		if begun.revision == p.unit.unfinished {
 			p.out.Override = begun.reason
 		}
 		return nil
+	case p.when.Windows.Open(now):
+		return nil
 	case p.override() != "" && !p.previewing:
 		p.out.Override = p.override()
-		p.unit.overridden = overridden{t.rev.String(), p.out.Override}
 		return nil
 	}
 	return &StageError{Stage: report.StageWindow, Err: &mendable{

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -133,19 +134,34 @@ func TestOverrideCountsOnce(t *testing.T) {
 	})
 }
 
-// A word for a commit that is refused is not there for the next one.
+// A word for a commit that is refused is not there for the next one, and opens no guard.
 func TestOverrideIsUsedUpByARefusedCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := windowed(t, window(v1alpha1.WindowDeny, "* * * * *", time.Hour))
-		w.head = rev("b")
-		w.renderErr[rev("b").Commit] = errors.New("bad")
-		w.annotate(v1alpha1.OverrideWindowAnnotation, "incident 42")
-		out := w.pass(t)
-		want(t, out, v1alpha1.ReasonRenderFailed)
-		if !out.OverrideUsed || out.Override != "" {
-			t.Errorf("used %v, overridden %q", out.OverrideUsed, out.Override)
-		}
-	})
+	for reason, refuse := range map[string]func(w *world){
+		v1alpha1.ReasonRenderFailed: func(w *world) { w.renderErr[rev("b").Commit] = errors.New("bad") },
+		v1alpha1.ReasonCheckFailed:  func(w *world) { w.findings[rev("b").Commit] = blocked() },
+		v1alpha1.ReasonPruneGuarded: func(w *world) { w.guard = &apply.Guard{Message: "too much"} },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := windowed(t, window(v1alpha1.WindowDeny, "* * * * *", time.Hour))
+				w.head = rev("b")
+				refuse(w)
+				w.annotate(v1alpha1.OverrideWindowAnnotation, "incident 42")
+				before := w.m.Status
+				out := w.pass(t)
+				want(t, out, reason)
+				w.inForce(t, "a")
+				if !out.OverrideUsed {
+					t.Error("the word is still there")
+				}
+				for _, e := range report.Events(before, w.m.Status, out) {
+					if e.Reason == "WindowOverridden" {
+						t.Errorf("an Event tells of what was not done: %s", e.Note)
+					}
+				}
+			})
+		})
+	}
 }
 
 // What fails half-way is finished, though the window closes or the word is used; also by another agent.
@@ -154,23 +170,30 @@ func TestWhatWasBegunIsFinished(t *testing.T) {
 		"before the window closed": func(*world) { time.Sleep(time.Until(time.Date(2000, 1, 1, 10, 59, 50, 0, time.UTC))) },
 		"by a person's word":       func(w *world) { w.annotate(v1alpha1.OverrideWindowAnnotation, "incident 42") },
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, restarted := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
+				t.Logf("%s, restarted: %v", name, restarted)
 				w := windowed(t, window(v1alpha1.WindowAllow, "0 10 * * *", 2*time.Hour))
 				w.head, w.changes = rev("b"), 1
 				begin(w)
 				w.runErr = errors.New("apply ConfigMap/apps/b: denied")
 				want(t, w.pass(t), v1alpha1.ReasonApplyFailed)
+				word := w.m.Annotations[v1alpha1.OverrideWindowAnnotation]
 				w.m.Annotations = nil
 				w.works(t, "2000-01-01T13:00:00Z")
-				w.Syncer = w.restarted()
+				if restarted {
+					w.Syncer, word = w.restarted(), "" // which nobody remembers; an Event has told it
+				}
 				w.runErr = nil
 				want(t, w.pass(t), v1alpha1.ReasonApplied)
 				w.inForce(t, "b")
+				if got := w.m.Status.History[0].Reason; got != word {
+					t.Errorf("the history says %q, want %q", got, word)
+				}
 				w.head = rev("c")
 				want(t, w.pass(t), v1alpha1.ReasonWindowClosed)
 			})
-		})
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ type Event struct {
 // Events of a pass, from the status before and after it. Most passes have none.
 func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 	events := append(writes(out), drifts(out)...)
-	if out.Override != "" && out.OverrideUsed {
+	if out.Cause == CauseOverride && out.OverrideUsed { // told once, and not of a plan that something else held
 		events = append(events, Event{corev1.EventTypeNormal, "WindowOverridden", "Apply", out.Newest.String() + " is applied although a window is closed: " + out.Override})
 	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)

@@ -154,7 +154,7 @@ func TestEventsOnlyWhenSomethingHappened(t *testing.T) {
 	waits.Reason, late.Reason, idle.Reason = v1alpha1.ReasonProgressing, v1alpha1.ReasonHealthTimeout, v1alpha1.ReasonSuspended
 	held := refused(report.StageWindow, v1alpha1.ReasonWindowClosed, errors.New("spec.windows[0] is on"))
 	overridden := applied()
-	overridden.Override, overridden.OverrideUsed = "incident 42", true
+	overridden.Cause, overridden.Override, overridden.OverrideUsed = report.CauseOverride, "incident 42", true
 	for _, c := range []struct {
 		name string
 		out  report.Outcome
