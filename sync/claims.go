@@ -22,8 +22,9 @@ const (
 	claimsAll   = "*"
 )
 
-// claim writes on the Mooring which objects its plan was refused for because another Mooring has them, and takes the claims off once there are none. An
-// agent that starts afresh knows from it what must not be deleted there before this Mooring was looked at.
+// claim writes on the Mooring which objects its plans were refused for because another Mooring has them, and takes the claims off once a plan is good. An
+// agent that starts afresh knows from it what must not be deleted there before this Mooring was looked at. What a commit claimed that was refused stays claimed
+// while the next ones are refused as well: none of them is a word about what the last good one has.
 func (p *pass) claim(ctx context.Context, refused error) error {
 	if p.parent.client == nil {
 		return nil
@@ -31,9 +32,12 @@ func (p *pass) claim(ctx context.Context, refused error) error {
 	if !p.unit.claimsKnown {
 		p.unit.claims, p.unit.claimsKnown = p.mooring.Annotations[v1alpha1.ClaimsAnnotation], true
 	}
-	claims := claimsOf(refused)
-	if claims == p.unit.claims || claims == "" && refused != nil {
-		return nil // a plan that failed for another reason says nothing about claims
+	claims := ""
+	if refused != nil {
+		claims = joined(p.unit.claims, claimsOf(refused))
+	}
+	if claims == p.unit.claims {
+		return nil
 	}
 	if err := p.parent.claim(ctx, p.mooring, claims); err != nil {
 		return err
@@ -61,17 +65,25 @@ func (b parent) claim(ctx context.Context, m *v1alpha1.Mooring, claims string) e
 }
 
 // claimsOf a refused plan: the objects that another Mooring has.
-func claimsOf(refused error) string {
-	var ids []string
+func claimsOf(refused error) (ids []string) {
 	for _, e := range apply.ObjectErrors(refused) {
 		if _, foreign := errors.AsType[*apply.ForeignError](e.Err); foreign {
 			ids = append(ids, claimOf(e.ID))
 		}
 	}
-	if len(ids) > claimsLimit {
+	return ids
+}
+
+// joined are claims with more of them.
+func joined(claims string, more []string) string {
+	if claims == claimsAll {
 		return claimsAll
 	}
+	ids := append(strings.Fields(claims), more...)
 	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) > claimsLimit {
+		return claimsAll
+	}
 	return strings.Join(ids, " ")
 }
 

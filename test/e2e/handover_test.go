@@ -142,6 +142,28 @@ func TestHandoverWaitsForWhoClaims(t *testing.T) {
 	s.becomes("b=1 d=1 renamed=2") // the other one is told that there is nothing to wait for
 }
 
+// A commit that is refused for another object takes no claim away: the last good one still has what it claimed.
+func TestClaimsStandWhileCommitsAreRefused(t *testing.T) {
+	w := shared(t)
+	s := newSite(t, w.World, all(under("left", some("a=1 b=1")), under("right", some("d=1"))))
+	left, right := s.mooring("left", at("left")), s.mooring("right", at("right"))
+	left.edit(func(m *mooring) { *m.Spec.Prune.MaxPercent = 100 })
+	left.inForce(s.head())
+	right.inForce(s.head())
+	before := s.uids()
+	s.commit(files{"left/a.yaml": "", "right/a.yaml": configMap("a", "2")})
+	ready(t, right.sync(), metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "ConfigMap/"+s.ns+"/a", "belongs to Mooring "+s.ns+"/left")
+	s.commit(files{"right/a.yaml": configMap("renamed", "2"), "right/b.yaml": configMap("b", "2")})
+	ready(t, right.sync(), metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, "ConfigMap/"+s.ns+"/b", "belongs to Mooring "+s.ns+"/left")
+	left.inForceAfterSync(s.head())
+	s.sameUIDs(before)
+	s.want("a=1 b=1 d=1")
+
+	s.commit(files{"right/b.yaml": ""})
+	right.inForceAfterSync(s.head())
+	s.becomes("b=1 d=1 renamed=2")
+}
+
 // An object is on its way when a commit empties the path of the one that is to have it: that is as likely a mistake as what the guard holds, and
 // nothing is deleted for it.
 func TestHandoverWaitsForAnEmptiedPath(t *testing.T) {

@@ -130,21 +130,22 @@ func (r *run) leftovers() []string {
 			ever[string(e.UID)] = true
 		}
 	}
-	err := world.Poll(within(r.T, patience), "what is not wanted is gone", func() error {
-		var faults []error
+	var faults []string
+	_ = world.Poll(within(r.T, r.patience), "what is not wanted is gone", func() error {
+		faults = nil
 		for _, o := range r.list(r.home) {
 			id := idOf(o)
 			if _, ok := wanted[id]; ok || r.isBystander(id) || !ever[string(o.GetUID())] && !witness.Ours(o) {
 				continue
 			}
-			faults = append(faults, fmt.Errorf("left over: %s was made by Mooring, and the last commit does not have it", id))
+			faults = append(faults, fmt.Sprintf("left over: %s was made by Mooring, and the last commit does not have it", id))
 		}
-		return errors.Join(faults...)
+		if len(faults) > 0 {
+			return errors.New(faults[0])
+		}
+		return nil
 	})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return nil
+	return faults
 }
 
 // wronglyDeleted are deletions of objects that the newest commit had at that moment.

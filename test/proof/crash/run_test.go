@@ -40,6 +40,8 @@ type run struct {
 	confirmed  bool // a human let a guarded plan through
 	story      []string
 	followed   bool // the witness sees the custom resources
+	// patience with what goes by itself.
+	patience time.Duration
 }
 
 // phase is a time in which these objects must not be deleted.
@@ -60,7 +62,7 @@ type site struct {
 
 func newRun(t *testing.T, s *stage, r *rand.Rand) *run {
 	t.Helper()
-	run := &run{T: t, stage: s, rand: r, two: odds(r, 4), bystanders: make(map[render.ID]string)}
+	run := &run{T: t, stage: s, rand: r, two: odds(r, 4), bystanders: make(map[render.ID]string), patience: patience}
 	run.home, run.clean = run.site(), run.site()
 	t.Cleanup(func() {
 		if t.Failed() {
