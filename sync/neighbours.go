@@ -169,15 +169,20 @@ func (n *neighbours) Name(ctx context.Context, id string) string {
 // read lists the Moorings, once for a plan. It is never answered out of a cache: one that was made a moment ago counts.
 func (n *neighbours) read(ctx context.Context) error {
 	n.once.Do(func() {
-		p := n.pass
-		n.err = p.moorings.List(ctx, &n.list)
-		if apierrors.IsForbidden(n.err) && p.parent.client == nil {
-			// A preview with the rights of a user, who may see one namespace only.
-			n.err = p.moorings.List(ctx, &n.list, client.InNamespace(p.mooring.Namespace))
-		}
+		n.err = n.pass.listMoorings(ctx, &n.list)
 	})
-	if n.err != nil {
-		return fmt.Errorf("list Moorings: %w", n.err)
+	return n.err
+}
+
+// listMoorings of the cluster, as they are now.
+func (p *pass) listMoorings(ctx context.Context, list *v1alpha1.MooringList) error {
+	err := p.moorings.List(ctx, list)
+	if apierrors.IsForbidden(err) && p.parent.client == nil {
+		// A preview with the rights of a user, who may see one namespace only.
+		err = p.moorings.List(ctx, list, client.InNamespace(p.mooring.Namespace))
+	}
+	if err != nil {
+		return fmt.Errorf("list Moorings: %w", err)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 		return p.keep(ctx, err)
 	}
 	p.wanted = target.set
-	if err := p.held(target); err != nil {
+	if err := p.mustWait(ctx, target); err != nil {
 		return p.keep(ctx, err)
 	}
 	plan, err := p.plan(ctx, target)
@@ -83,6 +83,14 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 		return p.keep(ctx, err)
 	}
 	return p.run(ctx, target, plan)
+}
+
+// mustWait is why a target that could be taken up is not, now.
+func (p *pass) mustWait(ctx context.Context, t *target) error {
+	if err := p.awaits(ctx, t); err != nil {
+		return err
+	}
+	return p.held(t)
 }
 
 // Preview is a pass that stops before anything is written: its Outcome holds the plan of the newest commit.
@@ -101,7 +109,7 @@ func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.
 
 	target, err := p.target(ctx)
 	if err == nil {
-		p.out.Held = p.held(target)
+		p.out.Held = p.mustWait(ctx, target)
 		_, err = p.plan(ctx, target)
 	}
 	p.fail(err)

@@ -141,6 +141,8 @@ func reason(stage report.Stage) string {
 		return v1alpha1.ReasonCheckFailed
 	case report.StageGuard:
 		return v1alpha1.ReasonPruneGuarded
+	case report.StageDependency:
+		return v1alpha1.ReasonDependencyNotReady
 	case report.StageWindow:
 		return v1alpha1.ReasonWindowClosed
 	}

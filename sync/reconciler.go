@@ -74,7 +74,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	r.syncer.units.of(m).keeps.Store(out.Plan != nil && out.Plan.Waits())
+	r.syncer.units.of(m).awaits.Store(&out.Awaits)
 	r.waker.offered(out.Plan, out.Result)
+	if out.Err == nil && out.Reason == v1alpha1.ReasonApplied {
+		r.waker.ready(req.NamespacedName)
+	}
 	if out.Applied.String() != was {
 		r.waker.decided(req.NamespacedName)
 	}
@@ -193,7 +197,7 @@ func logOutcome(ctx context.Context, out Outcome) {
 	switch {
 	case out.GaveWay() != nil:
 		l.Info("the wait at a gate was ended", "why", out.GaveWay().Error())
-	case out.Err != nil && out.Stage != report.StageWindow: // what a window holds is as somebody wants it
+	case out.Err != nil && out.Stage != report.StageWindow && out.Stage != report.StageDependency: // what these hold is as somebody wants it
 		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
 	case out.Result != nil && out.Result.Counts().Changes() > 0:
 		c := out.Result.Counts()

@@ -87,7 +87,7 @@ func retried(out Outcome) bool {
 		return true
 	}
 	switch out.Stage {
-	case report.StageFetch, report.StagePlan, report.StageApply:
+	case report.StageFetch, report.StagePlan, report.StageApply, report.StageDependency:
 		return true
 	}
 	return out.Again == report.AgainSoon

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,10 @@ type unit struct {
 	woken atomic.Bool
 	// keeps is true when an object is kept because another Mooring has not taken it, or has not decided.
 	keeps atomic.Bool
+	// awaits are the Moorings that must be ready first, and were not at the last pass.
+	awaits atomic.Pointer[[]types.NamespacedName]
+	// readiness is what spec.dependsOn asks of them, compiled.
+	readiness readyExpressions
 	// unfinished is the revision whose apply was begun and broken off since inforce was applied; empty for none.
 	unfinished string
 	// drift that is known and not put right, and the fights that go on.
@@ -109,6 +114,19 @@ func (us *units) keepers() []types.NamespacedName {
 	var names []types.NamespacedName
 	for name, u := range us.units {
 		if u.keeps.Load() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// dependents are the Moorings of this agent that wait for another one to be ready.
+func (us *units) dependents(on types.NamespacedName) []types.NamespacedName {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	var names []types.NamespacedName
+	for name, u := range us.units {
+		if awaits := u.awaits.Load(); awaits != nil && slices.Contains(*awaits, on) {
 			names = append(names, name)
 		}
 	}

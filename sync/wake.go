@@ -54,6 +54,13 @@ func (w *waker) decided(who types.NamespacedName) {
 	}
 }
 
+// ready wakes the Moorings that wait for one to be ready.
+func (w *waker) ready(who types.NamespacedName) {
+	for _, name := range w.units.dependents(who) {
+		w.wake(name.String())
+	}
+}
+
 // wake a Mooring by namespace/name. However often that happens while a pass is under way, it is one more pass.
 func (w *waker) wake(name string) {
 	namespace, name, _ := strings.Cut(name, "/")

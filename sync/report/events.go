@@ -37,7 +37,7 @@ func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 		return events
 	}
 	switch {
-	case is.Reason == v1alpha1.ReasonWindowClosed:
+	case waiting(is.Reason):
 		events = append(events, Event{corev1.EventTypeNormal, is.Reason, "Wait", is.Message})
 	case is.Status == metav1.ConditionFalse:
 		events = append(events, Event{corev1.EventTypeWarning, is.Reason, "Refuse", is.Message})

@@ -65,7 +65,7 @@ func failure(out Outcome) string {
 		return fmt.Sprintf("%s is refused: %v", out.Newest, first(out.Err))
 	case v1alpha1.ReasonPruneGuarded:
 		return fmt.Sprintf("%s is held: %s", out.Newest, out.Plan.Guard.Message)
-	case v1alpha1.ReasonWindowClosed:
+	case v1alpha1.ReasonWindowClosed, v1alpha1.ReasonDependencyNotReady:
 		return fmt.Sprintf("%s waits: %v", out.Newest, first(out.Err))
 	case v1alpha1.ReasonRenderFailed:
 		return fmt.Sprintf("%s does not render: %v", out.Newest, first(out.Err))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/render/check/unmanaged"
@@ -17,14 +19,15 @@ type Stage string
 
 // The stages of a pass, in their order.
 const (
-	StageFetch  Stage = "fetch"
-	StageRender Stage = "render"
-	StageCheck  Stage = "check"
-	StagePlan   Stage = "plan"
-	StageGuard  Stage = "guard"
-	StageWindow Stage = "window"
-	StageApply  Stage = "apply"
-	StageHealth Stage = "health"
+	StageFetch      Stage = "fetch"
+	StageRender     Stage = "render"
+	StageCheck      Stage = "check"
+	StageDependency Stage = "dependency"
+	StagePlan       Stage = "plan"
+	StageGuard      Stage = "guard"
+	StageWindow     Stage = "window"
+	StageApply      Stage = "apply"
+	StageHealth     Stage = "health"
 )
 
 // Again says when a failure of the check is looked at again without another commit. The other stages decide by themselves.
@@ -100,6 +103,8 @@ type Outcome struct {
 	// AdoptionUsed is true when the word by which objects are taken over from other tools counts no longer.
 	AdoptionUsed bool
 
+	// Awaits are the Moorings that must be ready first, and are not.
+	Awaits []types.NamespacedName
 	// Findings about the newest revision, those that block first.
 	Findings []check.Finding
 	// Standing is the status in which an agent before this one wrote what it found; Findings and NotChecked are empty then. nil when this one checked.

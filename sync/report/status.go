@@ -103,8 +103,13 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 // faulty is true from a fault until a commit is in force: while the commit that mends it becomes healthy, Ready is Unknown and has forgotten it.
 func faulty(conditions []metav1.Condition) bool {
 	ready, reconciling := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReconciling)
-	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != v1alpha1.ReasonWindowClosed || // a closed window is none
+	return ready != nil && ready.Status == metav1.ConditionFalse && !waiting(ready.Reason) ||
 		reconciling != nil && reconciling.Reason == v1alpha1.ReasonRecovering
+}
+
+// waiting is true for the reasons that are no faults: somebody wants the commit to wait.
+func waiting(reason string) bool {
+	return reason == v1alpha1.ReasonWindowClosed || reason == v1alpha1.ReasonDependencyNotReady
 }
 
 // slot of a schedule up to which Git was asked. Suspended, nobody asks.

@@ -35,7 +35,7 @@ prune: {enabled: false, maxPercent: 26, maxObjects: 51}
 drift: {mode: Alarm, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}
 check: {failOn: Warning, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}], policies: [{path: policies}, {configMapRef: {name: house, key: mesh.yaml}}]}
 promotion: {from: {name: staging}, soak: 30m, mode: Follow}
-dependsOn: [{name: istio}]
+dependsOn: [{name: istio, namespace: mesh, readyExpr: "dep.status.inventory.objects > 0"}]
 wait: true
 healthChecks: [{apiVersion: example.com/v1, kind: Machine, current: "status.phase == 'Up'", inProgress: "status.phase == 'Booting'", failed: "status.phase == 'Dead'"}]
 timeout: 6m

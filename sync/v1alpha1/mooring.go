@@ -71,7 +71,6 @@ type MooringList struct {
 // MooringSpec says what is kept and how.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
-// +kubebuilder:validation:XValidation:rule="!has(self.dependsOn)",message="dependsOn is not supported by this version of Mooring"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeConfig)",message="kubeConfig is not supported by this version of Mooring; the agent keeps the cluster that it runs in"
 // +kubebuilder:validation:XValidation:rule="!has(self.mesh)",message="mesh is not supported by this version of Mooring; commit the rendered manifests of the installation instead of an IstioOperator"
@@ -167,9 +166,11 @@ type MooringSpec struct {
 	// The environment that this one follows. Not supported by this version: refused.
 	// +optional
 	Promotion *Unsupported `json:"promotion,omitempty"`
-	// Moorings that must be ready first. Not supported by this version: refused.
+	// Moorings that must be ready before a new revision is applied: those that follow the same ref of the same repository at the same commit, others at
+	// their newest. What was applied is kept in force meanwhile.
 	// +optional
-	DependsOn []Unsupported `json:"dependsOn,omitempty"`
+	// +kubebuilder:validation:MaxItems=16
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
 	// Whose rights are used for every call. Not supported by this version: refused.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -179,6 +180,23 @@ type MooringSpec struct {
 	// How an IstioOperator in the path is treated. Not supported by this version: refused.
 	// +optional
 	Mesh *Unsupported `json:"mesh,omitempty"`
+}
+
+// Dependency is a Mooring that must be ready first.
+type Dependency struct {
+	// Its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Its namespace; without it, that of the Mooring that waits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// A CEL expression that must be true as well, such as dep.status.inventory.objects > 0. dep is the other Mooring, self this one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	ReadyExpr string `json:"readyExpr,omitempty"`
 }
 
 // Unsupported is the value of a field that is part of the API's design but that this version does not act on. Such
