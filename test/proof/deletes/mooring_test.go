@@ -26,7 +26,7 @@ type mooring struct {
 	book    []schema.GroupKind // what the parent says, which outlives an agent
 	inForce int                // the commit that was applied last; -1 when there was none
 	had     int                // the first commit with objects that was in force; -1 when there was none
-	claims  []render.ID        // what the last plan was refused for that the other has; it outlives an agent, too
+	claims  []render.ID        // what plans were refused for since the last good one, because the other has it; it outlives an agent, too
 }
 
 // unit as of these commits.
@@ -70,18 +70,17 @@ func (m *mooring) pass(ctx context.Context, a *apply.Applier) error {
 	return errors.Join(refused, m.keep(ctx, a, newest, refused))
 }
 
-// claim notes what a plan was refused for. A refusal for other reasons says nothing about it.
+// claim notes what plans were refused for, until one is good.
 func (m *mooring) claim(refused error) {
-	var claims []render.ID
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if refused == nil {
+		m.claims = nil
+	}
 	for _, e := range apply.ObjectErrors(refused) {
 		if _, foreign := errors.AsType[*apply.ForeignError](e.Err); foreign {
-			claims = append(claims, e.ID)
+			m.claims = append(m.claims, e.ID)
 		}
-	}
-	if len(claims) > 0 || refused == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.claims = claims
 	}
 }
 
