@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,10 @@ func (m *Mooring) Default() {
 		s.Check.FailOn = CheckError
 	}
 	s.Propagation.setDefaults()
+	if p := s.Promotion; p != nil {
+		p.Mode, p.Approval = cmp.Or(p.Mode, PromotionFollow), cmp.Or(p.Approval, ApprovalAutomatic)
+	}
+	s.OnFailure = cmp.Or(s.OnFailure, OnFailureKeep)
 	if s.DeletionPolicy == "" {
 		s.DeletionPolicy = DeletionPrune
 	}

@@ -34,7 +34,9 @@ windows:
 prune: {enabled: false, maxPercent: 26, maxObjects: 51}
 drift: {mode: Alarm, ignore: [{target: {kind: Deployment}, paths: [/spec/replicas]}]}
 check: {failOn: Warning, ignore: [IST0102], suppress: [{code: IST0118, resource: Service/apps/*}], policies: [{path: policies}, {configMapRef: {name: house, key: mesh.yaml}}]}
-promotion: {from: {name: staging}, soak: 30m, mode: Follow}
+promotion: {from: {name: staging, namespace: mesh}, soak: 30m, mode: PullRequest, approval: Manual, readyExpr: "from.status.driftCount == 0", secretRef: {name: git-write}, metrics: [{name: rate, address: "https://prometheus.example.com", query: "up", min: "0.99", max: "1", secretRef: {name: prom}}], pullRequest: {provider: Gitea, url: "https://git.example.com", repository: mesh/config}}
+pin: {revision: "main@sha1:4f0c12ab34cd56ef78901234567890abcdef1234", reason: incident}
+onFailure: Rollback
 dependsOn: [{name: istio, namespace: mesh, readyExpr: "dep.status.inventory.objects > 0"}]
 wait: true
 healthChecks: [{apiVersion: example.com/v1, kind: Machine, current: "status.phase == 'Up'", inProgress: "status.phase == 'Booting'", failed: "status.phase == 'Dead'"}]
@@ -59,6 +61,8 @@ func TestNoFieldIsDropped(t *testing.T) {
 				spec["source"].(map[string]any)["ref"] = map[string]any{}
 			case field.path[0] == "source" && field.path[1] == "url":
 				spec["source"].(map[string]any)["secretRef"] = map[string]any{"name": "git-auth"}
+			case field.path[0] == "onFailure":
+				spec["wait"] = true
 			}
 			if err := unstructured.SetNestedField(spec, field.value, field.path...); err != nil {
 				t.Fatal(err)
@@ -113,6 +117,7 @@ func TestDefaults(t *testing.T) {
 				Ask: v1alpha1.AskPortForward, Pause: metav1.Duration{Duration: 5 * time.Second}, Timeout: metav1.Duration{Duration: time.Minute},
 			},
 			DeletionPolicy: v1alpha1.DeletionPrune,
+			OnFailure:      v1alpha1.OnFailureKeep,
 		}
 		if change != nil {
 			change(&spec)

@@ -70,7 +70,8 @@ type MooringList struct {
 
 // MooringSpec says what is kept and how.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.promotion)",message="promotion is not supported by this version of Mooring"
+// +kubebuilder:validation:XValidation:rule="!has(self.promotion) || has(self.source.ref.branch)",message="promotion goes along branches: source.ref must name a branch"
+// +kubebuilder:validation:XValidation:rule="!has(self.onFailure) || self.onFailure != 'Rollback' || (has(self.wait) && self.wait)",message="onFailure: Rollback needs wait: true, or nobody finds out that a revision is not healthy"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName)",message="serviceAccountName is not supported by this version of Mooring; every call is made with the agent's own rights"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeConfig)",message="kubeConfig is not supported by this version of Mooring; the agent keeps the cluster that it runs in"
 // +kubebuilder:validation:XValidation:rule="!has(self.mesh)",message="mesh is not supported by this version of Mooring; commit the rendered manifests of the installation instead of an IstioOperator"
@@ -163,9 +164,18 @@ type MooringSpec struct {
 	// new findings of level Error do.
 	// +optional
 	Check *Check `json:"check,omitempty"`
-	// The environment that this one follows. Not supported by this version: refused.
+	// The environment that this one follows, and what a commit must have proven there before it comes here.
 	// +optional
-	Promotion *Unsupported `json:"promotion,omitempty"`
+	Promotion *Promotion `json:"promotion,omitempty"`
+	// Holds the Mooring at a revision of its history: drift is corrected to it, and newer commits wait. mooring rollback writes it, mooring unpin takes it out.
+	// Neither windows nor dependsOn hold it.
+	// +optional
+	Pin *Pin `json:"pin,omitempty"`
+	// What is done when a new revision does not become healthy within timeout. Keep leaves it in force. Rollback goes back to the last revision that was healthy,
+	// once, and does not apply the bad one again; the next commit is taken up as usual.
+	// +optional
+	// +kubebuilder:default=Keep
+	OnFailure OnFailure `json:"onFailure,omitempty"`
 	// Moorings that must be ready before a new revision is applied: those that follow the same ref of the same repository at the same commit, others at
 	// their newest. What was applied is kept in force meanwhile.
 	// +optional

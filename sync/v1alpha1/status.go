@@ -132,6 +132,12 @@ type MooringStatus struct {
 	// How many of them there are in all.
 	// +optional
 	UnmanagedCount int32 `json:"unmanagedCount,omitempty"`
+	// What waits to be promoted to this Mooring, and what was.
+	// +optional
+	Promotion *PromotionStatus `json:"promotion,omitempty"`
+	// The revision that was taken back by spec.onFailure, until a newer one is taken up.
+	// +optional
+	Rollback *RollbackStatus `json:"rollback,omitempty"`
 }
 
 // Inventory counts the objects of a Mooring.
@@ -159,12 +165,36 @@ type HistoryEntry struct {
 	// How many objects were deleted.
 	// +optional
 	Deleted int32 `json:"deleted,omitempty"`
-	// What caused it: commit, spec, confirm, override.
+	// What caused it: commit, spec, confirm, override, promotion, rollback.
 	// +optional
 	By string `json:"by,omitempty"`
-	// The reason that a person gave, where a closed window was overridden.
+	// The reason that a person gave, for a window that was overridden, a promotion that was approved, or a rollback; or what was not healthy, for a rollback that the
+	// agent made by itself.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// Author of the commit, as "Name <mail>".
+	// +optional
+	Author string `json:"author,omitempty"`
+	// The first line of the commit's message.
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// How long each stage of the pass took that brought it in force: fetch, render, check, plan, apply.
+	// +optional
+	Took map[string]metav1.Duration `json:"took,omitempty"`
+	// The first ten objects that were changed, such as "created VirtualService/shop/cart".
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	Changed []string `json:"changed,omitempty"`
+	// Since when it is in force without a break and all is well: every object healthy, no drift left standing, no finding of level Error. Absent while it is not. Those that
+	// follow this Mooring count spec.promotion.soak from it.
+	// +optional
+	HealthySince *metav1.Time `json:"healthySince,omitempty"`
+	// When another revision began to take its place. Absent while it is in force.
+	// +optional
+	ReplacedAt *metav1.Time `json:"replacedAt,omitempty"`
+	// Why it failed: it was not healthy in time. Such a commit is never promoted.
+	// +optional
+	Failed string `json:"failed,omitempty"`
 }
 
 // DriftEntry is one field of a live object that differs from the applied revision.
