@@ -1,4 +1,4 @@
-// Package repos fetches commits from Git servers and shows their trees as read-only file systems.
+// Package repos fetches commits from Git servers, shows their trees as read-only file systems, and moves branches.
 //
 // Use it in two steps. Store.Resolve asks the server which commit a branch, tag or other ref points at: one listing of
 // refs, nothing is fetched. Store.Snapshot gives the tree of that commit, from disk when it is there, else after a
@@ -25,6 +25,20 @@
 //
 // Measured by BenchmarkFetch against git http-backend, 50,000 small files (7.6 MiB packed), on 2 cores that were busy
 // with other things too: 3.0 s for the first fetch, 0.3 s for each commit after it.
+//
+// # Moving branches
+//
+// Store.Advance moves a branch on the server to a commit that the server has already, as a promotion does; no objects
+// are made and none are sent but a pack of none, which the protocol asks for. It never forces: first Store.Relate must
+// find the new commit ahead of the old one, and the old one goes with the push, so that the server compares and sets
+// in one step and a human who was quicker wins. When a push fails, the server is asked where the branch is before
+// anybody is told: a branch that did get there is success, one that went elsewhere is of KindMoved. Store.SetBranch
+// leaves out the question of ancestry, for branches that nobody else writes to.
+//
+// The store has no history, so Relate asks for the commits that one commit has and the other has not, without trees
+// and files where the server can leave those out, and reads them as they come in; nothing is written to disk. A
+// question costs one conversation when the answer is Ahead or Behind, two when it is Diverged, and as many again on
+// servers that give no commit by its id. Answers never change and are remembered.
 //
 // # Errors
 //

@@ -34,6 +34,12 @@ const (
 	KindRefNotFound Kind = "RefNotFound"
 	// KindCommitNotFound is a commit that the server does not hand out.
 	KindCommitNotFound Kind = "CommitNotFound"
+	// KindMoved is a branch that is not where it was said to be. Nothing was changed.
+	KindMoved Kind = "Moved"
+	// KindDiverged is a branch that would lose commits if it moved. Nothing was changed; see DivergedError.
+	KindDiverged Kind = "Diverged"
+	// KindRefused is a server that lets us push, but does not make this change: a protected branch, a hook that declined.
+	KindRefused Kind = "Refused"
 	// KindUnavailable is a server that is away or asks us to come later: no connection, HTTP 429 and 5xx.
 	KindUnavailable Kind = "Unavailable"
 	// KindTimeout is a server that did not finish within the deadline.
@@ -52,7 +58,7 @@ const (
 // holds a secret.
 type Error struct {
 	Kind Kind
-	// Op says what was done: resolve, fetch, read.
+	// Op says what was done: resolve, fetch, read, relate, advance, set branch.
 	Op string
 	// URL of the remote without credentials; empty where there is none.
 	URL string

@@ -172,7 +172,7 @@ func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, make
 	if err != nil {
 		return err
 	}
-	s, err := m.transport.open(ctx)
+	s, err := m.transport.open(ctx, toFetch)
 	if err != nil {
 		return err
 	}
@@ -185,8 +185,10 @@ func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, make
 	if len(p.objects) == 0 {
 		return errTooShallow
 	}
+	blobLimit := int64(0)
 	if adv.Capabilities.Supports(capability.Filter) {
-		p.blobLimit = m.opts.Limits.BlobBytes
+		blobLimit = m.opts.Limits.BlobBytes
+		p.filter = packp.FilterBlobLimit(uint64(blobLimit)+1, packp.BlobLimitPrefixNone) // Git counts from "at least"
 	}
 	request, err := p.encode(adv.Capabilities)
 	if err != nil {
@@ -205,7 +207,7 @@ func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, make
 	if err != nil {
 		return err
 	}
-	err = m.complete(rev.Commit, received, older, max(p.blobLimit, blobLimitOf(bases)))
+	err = m.complete(rev.Commit, received, older, max(blobLimit, blobLimitOf(bases)))
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if p.deepening && answer.shallow {
 			return errTooShallow

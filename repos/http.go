@@ -61,7 +61,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	case from.Scheme != to.Scheme && !upgrade(from, to):
 		return failf(KindRedirect, "", "the server redirects from %s to %s", from.Scheme, to.Scheme)
 	case next.Method != http.MethodGet:
-		return failf(KindRedirect, "put the new address into the url", "the server redirects a request for objects to %s", redact(to.String()))
+		return failf(KindRedirect, "put the new address into the url", "the server redirects the request to %s", redact(to.String()))
 	case len(via) >= 5:
 		return failf(KindRedirect, "", "the server redirects in a circle")
 	}
@@ -74,23 +74,24 @@ func upgrade(from, to *url.URL) bool {
 		(to.Port() == "" || to.Port() == "443")
 }
 
-func (t *httpTransport) open(context.Context) (session, error) {
-	return &httpSession{httpTransport: t, base: t.base}, nil
+func (t *httpTransport) open(_ context.Context, with service) (session, error) {
+	return &httpSession{httpTransport: t, service: with, base: t.base}, nil
 }
 
 type httpSession struct {
 	*httpTransport
-	base string // where redirects led
+	service service
+	base    string // where redirects led
 }
 
 func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	const path = "/info/refs"
-	res, err := s.send(ctx, http.MethodGet, s.base+path+"?service=git-upload-pack", nil)
+	res, err := s.send(ctx, http.MethodGet, s.base+path+"?service="+string(s.service), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer closeBody(res.Body)
-	if got := res.Header.Get("Content-Type"); got != "application/x-git-upload-pack-advertisement" {
+	if got := res.Header.Get("Content-Type"); got != s.contentType("advertisement") {
 		return nil, failf(KindProtocol, notGitHint, "the server answers, but not as a Git server: its content type is %q", clean(got))
 	}
 	adv, err := decodeRefs(res.Body)
@@ -108,7 +109,7 @@ func (s *httpSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
 }
 
 func (s *httpSession) ask(ctx context.Context, request []byte) (io.ReadCloser, error) {
-	res, err := s.send(ctx, http.MethodPost, s.base+"/git-upload-pack", request)
+	res, err := s.send(ctx, http.MethodPost, s.base+"/"+string(s.service), request)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +117,10 @@ func (s *httpSession) ask(ctx context.Context, request []byte) (io.ReadCloser, e
 }
 
 func (s *httpSession) close() {}
+
+func (s *httpSession) contentType(of string) string {
+	return "application/x-" + string(s.service) + "-" + of
+}
 
 // send makes one request and turns every answer but 200 into an error.
 func (s *httpSession) send(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
@@ -125,8 +130,8 @@ func (s *httpSession) send(ctx context.Context, method, url string, body []byte)
 	}
 	req.Header.Set("User-Agent", "git/2 (mooring)") // some forges serve Git on their pages' urls to those that begin so
 	if method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
-		req.Header.Set("Accept", "application/x-git-upload-pack-result")
+		req.Header.Set("Content-Type", s.contentType("request"))
+		req.Header.Set("Accept", s.contentType("result"))
 	}
 	s.auth.apply(req)
 	res, err := s.client.Do(req)

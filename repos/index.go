@@ -211,24 +211,33 @@ func (x *indexer) resolve(ctx context.Context, base packed, kind plumbing.Object
 
 // patch applies a delta, after a look at how large the result will be.
 func (x *indexer) patch(base, delta []byte) ([]byte, error) {
-	_, n := binary.Uvarint(delta) // the base's size, then the target's, in the form that varints have too
-	if n <= 0 {
-		return nil, packfile.ErrInvalidDelta
+	target, err := deltaTarget(delta, maxDeltaObject)
+	if err != nil {
+		return nil, err
 	}
-	target, m := binary.Uvarint(delta[n:])
-	if m <= 0 {
-		return nil, packfile.ErrInvalidDelta
-	}
-	if target > maxDeltaObject {
-		return nil, failf(KindLimit, limitHint, "the pack has a delta that makes %d bytes", target)
-	}
-	if err := x.count(int64(target)); err != nil {
+	if err := x.count(target); err != nil {
 		return nil, err
 	}
 	if len(base) == 0 {
 		return nil, errors.New("delta on an empty object")
 	}
 	return packfile.PatchDelta(base, delta)
+}
+
+// deltaTarget is how large the object is that a delta makes.
+func deltaTarget(delta []byte, limit uint64) (int64, error) {
+	_, n := binary.Uvarint(delta) // the base's size, then the target's, in the form that varints have too
+	if n <= 0 {
+		return 0, packfile.ErrInvalidDelta
+	}
+	target, m := binary.Uvarint(delta[n:])
+	if m <= 0 {
+		return 0, packfile.ErrInvalidDelta
+	}
+	if target > limit {
+		return 0, failf(KindLimit, limitHint, "the pack has a delta that makes %d bytes", target)
+	}
+	return int64(target), nil
 }
 
 func (x *indexer) read(o packed) ([]byte, error) {

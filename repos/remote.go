@@ -41,6 +41,8 @@ type remote struct {
 	listing  gate
 	fetches  flights[Commit, struct{}]
 	fetching gate
+	relating flights[[2]Commit, Relation]
+	related  relations
 	damaged  atomic.Bool // the store was seen to be damaged while it was read
 
 	mu    sync.Mutex // guards the folder and packs; never held while waiting for a server
@@ -113,7 +115,7 @@ func (m *remote) list(ctx context.Context) (*packp.AdvRefs, error) {
 		}
 		defer leave()
 		sealed()
-		s, err := m.transport.open(ctx)
+		s, err := m.transport.open(ctx, toFetch)
 		if err != nil {
 			return nil, m.explain(ctx, err)
 		}

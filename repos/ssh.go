@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshTransport runs git-upload-pack on a server over SSH. It reads no file of the machine's: no ~/.ssh, no agent.
+// sshTransport runs Git's programs on a server over SSH. It reads no file of the machine's: no ~/.ssh, no agent.
 type sshTransport struct {
 	at   endpoint
 	auth Auth
@@ -25,16 +25,16 @@ type sshTransport struct {
 
 // open connects and starts the command. Every byte goes through a connection that is closed when ctx ends, so nothing
 // that the server does, or does not do, can hold us longer.
-func (t *sshTransport) open(ctx context.Context) (session, error) {
+func (t *sshTransport) open(ctx context.Context, with service) (session, error) {
 	algorithms := t.auth.secrets().hosts.algorithms(t.at.addr())
 	client, release, err := t.dial(ctx, algorithms)
 	if err != nil {
 		return nil, err
 	}
-	s, err := startUploadPack(client, t.at.path)
+	s, err := startCommand(client, with, t.at.path)
 	if err != nil {
 		release()
-		return nil, failf(KindUnavailable, "", "start git-upload-pack: %w", err)
+		return nil, failf(KindUnavailable, "", "start %s: %w", with, err)
 	}
 	s.release, s.auth = release, t.auth
 	return s, nil
@@ -102,7 +102,7 @@ func (t *sshTransport) otherKeys(ctx context.Context, cause error) error {
 		"the server has no host key of the sorts that known_hosts has for %s: %w", knownhosts.Normalize(t.at.addr()), cause)
 }
 
-// pipeSession talks to a git-upload-pack through its standard input and output.
+// pipeSession talks to a program through its standard input and output.
 type pipeSession struct {
 	in      io.WriteCloser
 	out     io.Reader
@@ -114,7 +114,7 @@ type pipeSession struct {
 	once    sync.Once
 }
 
-func startUploadPack(client *ssh.Client, path string) (*pipeSession, error) {
+func startCommand(client *ssh.Client, with service, path string) (*pipeSession, error) {
 	command, err := client.NewSession()
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func startUploadPack(client *ssh.Client, path string) (*pipeSession, error) {
 	if s.out, err = command.StdoutPipe(); err != nil {
 		return nil, err
 	}
-	return s, command.Start("git-upload-pack " + shellQuote(path))
+	return s, command.Start(string(with) + " " + shellQuote(path))
 }
 
 // shellQuote is how git itself quotes the path for the server's shell or git-shell.

@@ -17,9 +17,9 @@ import (
 type Options struct {
 	// Limits on what is fetched and read; fields that are zero take their value from DefaultLimits.
 	Limits Limits
-	// Timeout bounds each call of Resolve and Snapshot, waiting included; 60 seconds when zero.
+	// Timeout bounds each call, waiting included; 60 seconds when zero.
 	Timeout time.Duration
-	// AllowFile lets file:// through, for tests alone: it runs git-upload-pack on this machine.
+	// AllowFile lets file:// through, for tests alone: it runs Git's programs on this machine.
 	AllowFile bool
 }
 

@@ -14,17 +14,25 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// transport reaches a server. There are three: HTTP, SSH and, for tests, a local git-upload-pack.
+// service is the program of Git that a server is asked to run.
+type service string
+
+const (
+	toFetch service = "git-upload-pack"
+	toPush  service = "git-receive-pack"
+)
+
+// transport reaches a server. There are three: HTTP, SSH and, for tests, Git's programs on this machine.
 type transport interface {
 	// open begins a conversation that is over when ctx ends.
-	open(ctx context.Context) (session, error)
+	open(ctx context.Context, with service) (session, error)
 }
 
-// session is one conversation with git-upload-pack: the server lists its refs, then gives one pack or is let go.
+// session is one conversation with a service: the server lists its refs, then answers one request or is let go.
 type session interface {
 	// refs reads what the server advertises; it is called once and first.
 	refs(ctx context.Context) (*packp.AdvRefs, error)
-	// ask sends a request for objects and returns the answer.
+	// ask sends a request, for objects or for a change of refs, and returns the answer.
 	ask(ctx context.Context, request []byte) (io.ReadCloser, error)
 	close()
 }
@@ -55,10 +63,11 @@ func decodeRefs(r io.Reader) (*packp.AdvRefs, error) {
 
 // want is a request for one pack.
 type want struct {
-	objects   []plumbing.Hash
-	depth     int             // 0 is all of the history
-	have      []plumbing.Hash // commits of which everything at depth 1 is here
-	blobLimit int64           // leave larger files out, where the server can; 0 for none
+	objects  []plumbing.Hash
+	depth    int             // 0 is all of the history
+	have     []plumbing.Hash // commits of which everything at depth 1 is here
+	filter   packp.Filter    // what the server, if it can, shall leave out
+	standing bool            // the pack must stand alone, without bases that are only here
 }
 
 // encode writes the request for a server with these capabilities. Its form is that of protocol version 0, described in
@@ -80,7 +89,7 @@ func (w want) encode(caps *capability.List) ([]byte, error) {
 			return nil, fmt.Errorf("write request: %w", err)
 		}
 	}
-	if len(w.have) > 0 && caps.Supports(capability.ThinPack) { // or the server does not consider what we have
+	if len(w.have) > 0 && !w.standing && caps.Supports(capability.ThinPack) { // or the server does not consider what we have
 		if err := req.Capabilities.Set(capability.ThinPack); err != nil {
 			return nil, fmt.Errorf("write request: %w", err)
 		}
@@ -93,11 +102,11 @@ func (w want) encode(caps *capability.List) ([]byte, error) {
 		req.Depth = packp.DepthCommits(w.depth)
 		req.Shallows = append(req.Shallows, w.have...)
 	}
-	if w.blobLimit > 0 {
+	if w.filter != "" && caps.Supports(capability.Filter) {
 		if err := req.Capabilities.Set(capability.Filter); err != nil {
 			return nil, fmt.Errorf("write request: %w", err)
 		}
-		req.Filter = packp.FilterBlobLimit(uint64(w.blobLimit)+1, packp.BlobLimitPrefixNone) // Git counts from "at least"
+		req.Filter = w.filter
 	}
 	req.Haves = append(req.Haves, w.have...)
 
@@ -122,6 +131,7 @@ var errNotOurs = errors.New("the server hands out only what a ref points at")
 type packReader struct {
 	lines *pktline.Scanner
 	scrub func(string) string
+	said  saying // what the server tells people
 	// shallow tells that the history was cut off somewhere.
 	shallow bool
 	rest    []byte
@@ -177,7 +187,8 @@ func (p *packReader) band(line []byte) error {
 		p.rest = line[1:]
 		return nil
 	case 2:
-		return nil
+		_, err := p.said.Write(line[1:])
+		return err
 	case 3:
 		return failf(KindProtocol, "", "the server gave up: %s", p.scrub(string(line[1:])))
 	}
@@ -215,7 +226,7 @@ func refused(text string) error {
 		return fail(KindCommitNotFound, fmt.Errorf("%w (%s)", errNotOurs, text), "")
 	case has("not found", "does not exist", "not appear to be a git", "no such", "could not be found", "not exported"):
 		return failf(KindNotFound, notFoundHint, "the server says: %s", text)
-	case has("denied", "not allowed", "unauthorized", "forbidden", "not authorized", "access"):
+	case has("denied", "not allowed", "unauthorized", "forbidden", "not authorized", "access", "permission", "read only", "read-only"):
 		return failf(KindAuth, authHint, "the server says: %s", text)
 	}
 	return failf(KindProtocol, "", "the server says: %s", text)
