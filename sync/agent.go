@@ -109,6 +109,7 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 		reader:   reader,
 		moorings: reader,
 		proxies:  proxies,
+		pusher:   store,
 		parent:   parent{client: writer, tool: "mooring/" + opts.Version},
 	}, applier, nil
 }

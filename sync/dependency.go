@@ -142,7 +142,7 @@ func (p *pass) readiness() ([]*readyExpression, error) {
 			continue
 		}
 		var err error
-		if c.compiled[i], err = compileReady(fmt.Sprintf("spec.dependsOn[%d].readyExpr", i), d.ReadyExpr); err != nil {
+		if c.compiled[i], err = compileReady(fmt.Sprintf("spec.dependsOn[%d].readyExpr", i), d.ReadyExpr, "dep"); err != nil {
 			errs = append(errs, err)
 		}
 	}

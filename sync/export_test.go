@@ -22,13 +22,14 @@ type Stages struct {
 	Slots    int // 0 for no limit
 	Moorings lister
 	Owners   lister
+	Pusher   pusher
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
 	made := &Syncer{
 		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
-		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings, owners: s.Owners,
+		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings, owners: s.Owners, pusher: s.Pusher,
 	}
 	if s.Slots > 0 {
 		made.slots = make(slots, s.Slots)

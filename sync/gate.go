@@ -116,8 +116,12 @@ func (p *pass) overtaken(ctx context.Context) bool {
 	return apierrors.IsNotFound(err) || err == nil && (now.UID != p.mooring.UID || asks(p.mooring, now))
 }
 
-// watchGit ends a wait when the ref is at another commit than the one that this pass has found. A question that fails is asked again.
+// watchGit ends a wait when the ref is at another commit than the one that this pass has found. A question that fails is asked again. Where the ref does not say what is
+// wanted, since a revision is pinned or another environment is followed, nobody asks.
 func (p *pass) watchGit(ctx context.Context, cancel context.CancelCauseFunc) {
+	if w := p.mooring.Spec.Promotion; p.mooring.Spec.Pin != nil || w != nil && w.Mode == v1alpha1.PromotionFollow {
+		return
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -44,6 +44,7 @@ type Syncer struct {
 	applier  applier
 	reader   reader
 	proxies  *istiod.Client // nil where nobody asks
+	pusher   pusher
 	parent   parent
 	moorings lister
 	owners   lister // nil where nobody is told what nobody manages
@@ -79,7 +80,7 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 	if plan.Guard != nil {
 		return p.keep(ctx, &StageError{Stage: report.StageGuard, Err: fmt.Errorf("%w: %s", apply.ErrGuarded, plan.Guard.Message)})
 	}
-	if err := p.held(target); err != nil { // a window may have closed while the pass waited
+	if err := p.mayStill(target); err != nil { // a window may have closed while the pass waited
 		return p.keep(ctx, err)
 	}
 	return p.run(ctx, target, plan)
@@ -87,8 +88,19 @@ func (s *Syncer) Once(ctx context.Context, m *v1alpha1.Mooring) (out Outcome) {
 
 // mustWait is why a target that could be taken up is not, now.
 func (p *pass) mustWait(ctx context.Context, t *target) error {
+	if p.goesBack() {
+		return nil
+	}
 	if err := p.awaits(ctx, t); err != nil {
 		return err
+	}
+	return p.held(t)
+}
+
+// mayStill is why a target that could be taken up when the pass began may not be any more.
+func (p *pass) mayStill(t *target) error {
+	if p.goesBack() {
+		return nil
 	}
 	return p.held(t)
 }
@@ -109,7 +121,7 @@ func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.
 
 	target, err := p.target(ctx)
 	if err == nil {
-		p.out.Held = p.mustWait(ctx, target)
+		p.out.Held = errors.Join(p.heldThere, p.mustWait(ctx, target))
 		_, err = p.plan(ctx, target)
 	}
 	p.fail(err)
@@ -122,11 +134,14 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, &StageError{Stage: report.StageFetch, Err: err}
 	}
-	rev, err := p.newest(ctx, remote)
+	rev, err := p.newestFor(ctx, remote)
 	if err != nil {
-		return nil, &StageError{Stage: report.StageFetch, Err: err}
+		return nil, err
 	}
-	p.out.Newest, p.out.GitAnswered = rev, p.unit.newestAt
+	p.out.Newest = rev
+	if to := p.backTo(rev); !to.IsZero() {
+		rev = to
+	}
 	t, err := p.load(ctx, remote, rev)
 	if err != nil {
 		return nil, err
@@ -135,6 +150,34 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 		return nil, err
 	}
 	return t.as(rev), nil
+}
+
+// newestFor is the revision that the Mooring should have: the one that a person holds, the one that the environment that is followed has proven, or the newest in Git.
+func (p *pass) newestFor(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
+	promotion := p.mooring.Spec.Promotion
+	if held := p.pinned(); !held.IsZero() {
+		p.out.GitAnswered = time.Now()
+		p.notPromoting()
+		return held, nil
+	}
+	if promotion != nil && promotion.Mode == v1alpha1.PromotionFollow {
+		p.out.GitAnswered = time.Now()
+		return p.follow(ctx, remote)
+	}
+	rev, err := p.newest(ctx, remote)
+	if err != nil && p.makesBranch(err) {
+		if rev = p.promote(ctx, remote, repos.Revision{}); !rev.IsZero() {
+			return rev, nil
+		}
+	}
+	if err != nil {
+		return repos.Revision{}, &StageError{Stage: report.StageFetch, Err: err}
+	}
+	if promotion != nil {
+		rev = p.promote(ctx, remote, rev)
+	}
+	p.out.GitAnswered = p.unit.newestAt
+	return rev, nil
 }
 
 // newest asks Git which commit the ref is at. A pass that only looks whether the objects have become healthy, or that corrects drift, asks no
@@ -188,7 +231,7 @@ func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revisi
 	if err != nil {
 		return t, &StageError{Stage: report.StageRender, Err: err}
 	}
-	t.digest = t.set.Digest()
+	t.digest, t.author, t.subject = t.set.Digest(), snapshot.Author, snapshot.Message
 	return t, nil
 }
 
@@ -221,7 +264,7 @@ func (p *pass) plan(ctx context.Context, t *target) (*apply.Plan, error) {
 // what lives in the cluster.
 func (p *pass) run(ctx context.Context, t *target, plan *apply.Plan) Outcome {
 	defer p.took(report.StageApply)()
-	p.out.Cause = p.cause(t)
+	p.out.Cause, p.out.Because = p.cause(t), p.because(t)
 	p.unit.overridden = overridden{t.rev.String(), p.out.Override} // for the pass that finishes it, should this one not
 	before := p.unit.unfinished
 	if plan.Changes() && t.digest != p.out.Digest {

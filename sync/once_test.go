@@ -42,14 +42,20 @@ type world struct {
 	checkErr   error
 	surveyErr  error
 	configMaps map[string]map[string]string
+	others     map[string]*v1alpha1.Mooring
 	planErr    error
 	guard      *apply.Guard
 	runErr     error
 	changes    int
 	unhealthy  []apply.Health
 	panics     string
-	same       bool // every commit renders to what a does
+	same       bool   // every commit renders to what a does
+	sickAt     string // the commit that is not healthy
 	beforePlan func()
+	diverged   bool
+	pushErr    error
+	pushed     []string
+	relates    int
 
 	asked             repos.Revision // whose snapshot was asked for last
 	resolves, renders int
@@ -74,7 +80,7 @@ func newWorld() *world {
 
 // restarted is another agent over the same world: it remembers nothing.
 func (w *world) restarted() *sync.Syncer {
-	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Checker: w, Surveyor: w, Applier: w, Reader: w})
+	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Checker: w, Surveyor: w, Applier: w, Reader: w, Pusher: w})
 }
 
 // rev makes a revision whose commit id is one repeated digit.
@@ -125,8 +131,19 @@ func (w *world) Surroundings(context.Context) (*apply.Surroundings, error) {
 	return &apply.Surroundings{}, w.surveyErr
 }
 
-// Get gives the ConfigMaps of the world.
+// Get gives the ConfigMaps of the world, and its other Moorings.
 func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if m, ok := into.(*v1alpha1.Mooring); ok {
+		if w.others[key.Name] == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "moorings"}, key.Name)
+		}
+		w.others[key.Name].DeepCopyInto(m)
+		return nil
+	}
+	if secret, ok := into.(*corev1.Secret); ok {
+		secret.Data = map[string][]byte{"username": []byte("mooring"), "password": []byte("hush")}
+		return nil
+	}
 	data, ok := w.configMaps[key.Name]
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
@@ -155,6 +172,9 @@ func (w *world) Plan(_ context.Context, u apply.Unit, set *render.Set, p apply.P
 func (w *world) Run(_ context.Context, p *apply.Plan) (*apply.Result, error) {
 	w.runs++
 	r := &apply.Result{Objects: 1, Health: w.unhealthy}
+	if w.sickAt != "" && w.lastPlanned() == w.sickAt {
+		r.Health = sick()
+	}
 	for range w.changes {
 		r.Steps = append(r.Steps, apply.StepResult{Step: apply.Step{Action: apply.Update}, State: apply.Done})
 	}

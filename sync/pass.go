@@ -61,6 +61,9 @@ type pass struct {
 	// when new commits are asked for and taken up; whenErr is why that is not known.
 	when    Timetable
 	whenErr error
+	// way to the environment that is followed, and why what a preview shows does not come from it yet.
+	way       *promoting
+	heldThere error
 	// readBeside is true once this pass has read what lives beside its objects.
 	readBeside bool
 }
@@ -79,6 +82,8 @@ func (s *Syncer) begin(m *v1alpha1.Mooring) *pass {
 	p.woken = u.woken.Swap(false)
 	p.out.Applied, p.out.Digest = u.inForce(m)
 	p.when, p.whenErr = u.timetable(m)
+	p.out.Pin, p.out.Rollback, p.out.Follows = m.Spec.Pin, u.rollbackOf(m), m.Spec.Promotion != nil
+	u.follow(m)
 	p.out.GitInterval = p.out.Interval
 	if now := time.Now(); p.when.Slots != nil {
 		p.out.GitInterval = p.when.Slots.Next(now).Sub(p.when.Slots.Last(now))
@@ -97,7 +102,9 @@ func (p *pass) end(panicked any) Outcome {
 	if p.mesh != nil {
 		p.out.Unasked = p.mesh.Unasked()
 	}
+	p.tellChosen()
 	p.out.Unfinished = p.unit.unfinished
+	p.unit.rollback, p.unit.rollbackKnown = p.out.Rollback, true
 	p.out.OverrideUsed = p.overrideUsed()
 	p.out.Scheduled, p.out.Slot = p.mooring.Spec.Schedule != "", p.unit.answered.slot
 	if !p.when.Windows.None() {
@@ -145,6 +152,8 @@ func reason(stage report.Stage) string {
 		return v1alpha1.ReasonDependencyNotReady
 	case report.StageWindow:
 		return v1alpha1.ReasonWindowClosed
+	case report.StagePromotion:
+		return v1alpha1.ReasonPromotionPending
 	}
 	return v1alpha1.ReasonApplyFailed
 }
@@ -157,7 +166,13 @@ func (p *pass) applied(t *target) {
 	p.out.WordUsed = p.word().used(p.out.Applied, t.rev)
 	p.out.AdoptionUsed = p.adoption().used(p.out.Applied, t.rev)
 	p.out.Applied, p.out.Digest = t.rev, t.digest
+	p.out.Author, p.out.Subject = t.author, t.subject
 	p.unit.inforce, p.unit.unfinished, p.unit.overridden = t, "", overridden{}
+	if p.out.Rollback != nil { // the newest one is not in force, however this one fares
+		p.unit.healthy()
+		p.out.Reason, p.out.Stage = v1alpha1.ReasonHealthTimeout, report.StageHealth
+		return
+	}
 	if !p.mooring.Spec.Wait || len(p.out.Result.Unhealthy()) == 0 {
 		p.unit.healthy()
 		return
@@ -168,15 +183,20 @@ func (p *pass) applied(t *target) {
 		return
 	}
 	p.out.Reason, p.out.Stage = v1alpha1.ReasonHealthTimeout, report.StageHealth
+	p.failed(t)
 }
 
 // cause is why a run of this target writes anything.
 func (p *pass) cause(t *target) report.Cause {
 	switch {
+	case t.rev.Commit != p.out.Applied.Commit && p.goesBack():
+		return report.CauseRollback
 	case p.out.Override != "":
 		return report.CauseOverride
 	case t.rev.Commit != p.out.Applied.Commit && p.confirmed(t.rev):
 		return report.CauseConfirm
+	case t.rev.Commit != p.out.Applied.Commit && p.way.has(t.rev.Commit):
+		return report.CausePromotion
 	case t.rev.Commit != p.out.Applied.Commit:
 		return report.CauseCommit
 	case t.digest != p.out.Digest || t.rev != p.out.Applied: // the path, or another name of the same commit

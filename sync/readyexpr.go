@@ -10,17 +10,20 @@ import (
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
-// readyExpression says by CEL what a Mooring must be beside ready. Its name and its two variables, dep and self, are those of dependsOn in Flux
+// readyExpression says by CEL what a Mooring must be beside ready. In dependsOn its name and its two variables, dep and self, are those of Flux
 // (https://fluxcd.io/flux/components/kustomize/kustomizations/#dependency-ready-expression); the functions are the API server's.
 type readyExpression struct {
 	where string
+	// other is the variable that the other Mooring has.
+	other string
 	cel.Program
 }
 
-func compileReady(where, text string) (*readyExpression, error) {
+// compileReady compiles an expression about self and another Mooring.
+func compileReady(where, text, other string) (*readyExpression, error) {
 	env, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.NewExpressions)
 	if err == nil {
-		env, err = env.Extend(cel.Variable("dep", cel.DynType), cel.Variable("self", cel.DynType))
+		env, err = env.Extend(cel.Variable(other, cel.DynType), cel.Variable("self", cel.DynType))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the environment of expressions: %w", err)
@@ -36,16 +39,16 @@ func compileReady(where, text string) (*readyExpression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s does not compile: %w", where, err)
 	}
-	return &readyExpression{where: where, Program: program}, nil
+	return &readyExpression{where: where, other: other, Program: program}, nil
 }
 
 // unready is why a Mooring is not what the expression asks for; empty when it is, or when nothing is asked.
-func (e *readyExpression) unready(self, dep *v1alpha1.Mooring) string {
+func (e *readyExpression) unready(self, other *v1alpha1.Mooring) string {
 	if e == nil {
 		return ""
 	}
 	variables := map[string]any{}
-	for name, m := range map[string]*v1alpha1.Mooring{"self": self, "dep": dep} {
+	for name, m := range map[string]*v1alpha1.Mooring{"self": self, e.other: other} {
 		content, err := contentOf(m)
 		if err != nil {
 			return err.Error()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, ctx.Err()
 	}
 	logOutcome(ctx, out)
-	was := m.Status.LastAppliedRevision
+	was, fared := m.Status.LastAppliedRevision, fares(m, out)
 	if err := r.reporter.Report(ctx, m, out); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -78,6 +79,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.waker.offered(out.Plan, out.Result)
 	if out.Err == nil && out.Reason == v1alpha1.ReasonApplied {
 		r.waker.ready(req.NamespacedName)
+	}
+	if fared {
+		r.waker.fared(req.NamespacedName)
 	}
 	if out.Applied.String() != was {
 		r.waker.decided(req.NamespacedName)
@@ -90,6 +94,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: r.syncer.units.of(m).next(m, out)}, nil
 }
 
+// fares says whether a pass changed what those that follow the Mooring look at.
+func fares(m *v1alpha1.Mooring, out Outcome) bool {
+	ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+	return out.Applied.String() != m.Status.LastAppliedRevision || ready == nil || ready.Reason != out.Reason ||
+		out.Result != nil && meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionHealthy) != (len(out.Result.Unhealthy()) == 0) ||
+		out.Result != nil && (m.Status.DriftCount == 0) != (len(out.Drifting()) == 0)
+}
+
 // used are the annotations with a human's word that has done its work.
 func used(m *v1alpha1.Mooring, out Outcome) []string {
 	var names []string
@@ -98,6 +110,9 @@ func used(m *v1alpha1.Mooring, out Outcome) []string {
 	}
 	if out.AdoptionUsed {
 		names = append(names, v1alpha1.AdoptAnnotation)
+	}
+	if out.Promotion != nil && out.Promotion.WordUsed {
+		names = append(names, v1alpha1.PromoteAnnotation)
 	}
 	if out.OverrideUsed {
 		names = append(names, v1alpha1.OverrideWindowAnnotation)
@@ -197,7 +212,7 @@ func logOutcome(ctx context.Context, out Outcome) {
 	switch {
 	case out.GaveWay() != nil:
 		l.Info("the wait at a gate was ended", "why", out.GaveWay().Error())
-	case out.Err != nil && out.Stage != report.StageWindow && out.Stage != report.StageDependency: // what these hold is as somebody wants it
+	case out.Err != nil && out.Stage != report.StageWindow && out.Stage != report.StageDependency && out.Stage != report.StagePromotion: // what these hold is as somebody wants it
 		l.Error(out.Err, "newest commit is not in force", "stage", out.Stage, "findings", len(out.Findings), "applied", out.Applied.String())
 	case out.Result != nil && out.Result.Counts().Changes() > 0:
 		c := out.Result.Counts()
@@ -240,7 +255,7 @@ func asks(before, now client.Object) bool {
 	}
 	was, is := before.GetAnnotations(), now.GetAnnotations()
 	return was[v1alpha1.ReconcileAnnotation] != is[v1alpha1.ReconcileAnnotation] ||
-		slices.ContainsFunc([]string{v1alpha1.ConfirmAnnotation, v1alpha1.AdoptAnnotation, v1alpha1.OverrideWindowAnnotation}, func(word string) bool {
+		slices.ContainsFunc([]string{v1alpha1.ConfirmAnnotation, v1alpha1.AdoptAnnotation, v1alpha1.OverrideWindowAnnotation, v1alpha1.PromoteAnnotation}, func(word string) bool {
 			return was[word] != is[word] && is[word] != ""
 		})
 }

@@ -30,6 +30,9 @@ func (u *unit) next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	if at := u.fights.wake(time.Now()); !at.IsZero() {
 		pause = min(pause, time.Until(at)+time.Millisecond)
 	}
+	if at := u.soaks; !at.IsZero() {
+		pause = min(pause, max(time.Until(at), 0)+time.Millisecond)
+	}
 	if at := u.wakes(m, time.Now()); !at.IsZero() {
 		pause = min(pause, time.Until(at)+time.Millisecond)
 	}
@@ -44,6 +47,9 @@ func (u *unit) pause(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	if out.Reason == v1alpha1.ReasonProgressing {
 		u.trouble = trouble{}
 		return spread(min(healthPoll, interval))
+	}
+	if out.Rollback != nil && out.RolledBack() == nil {
+		return time.Millisecond // it is taken back at once
 	}
 	if !retried(out) {
 		u.trouble = trouble{}

@@ -19,30 +19,43 @@ type reader interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
-// remote is the repository with its credentials. The Secret is read at every pass, so that a changed one is
-// taken up without a restart; it is one GET, and none where there is no Secret.
+// remote is the repository with its credentials.
 func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
 	src := p.mooring.Spec.Source
-	remote := repos.Remote{URL: src.URL}
 	if src.SecretRef == nil {
-		return remote, nil
+		return repos.Remote{URL: src.URL}, nil
 	}
-	name := types.NamespacedName{Namespace: p.mooring.Namespace, Name: src.SecretRef.Name}
+	return p.remoteWith(ctx, src.SecretRef.Name, "spec.source.secretRef")
+}
+
+// remoteWith is the repository with the credentials of a Secret, which a field names.
+func (p *pass) remoteWith(ctx context.Context, secret, field string) (repos.Remote, error) {
+	remote := repos.Remote{URL: p.mooring.Spec.Source.URL}
+	data, err := p.secret(ctx, secret, field)
+	if err != nil {
+		return remote, err
+	}
+	if remote.Auth, err = repos.AuthFromSecret(data); err != nil {
+		return remote, fmt.Errorf("read Secret %s/%s: %w", p.mooring.Namespace, secret, err)
+	}
+	return remote, nil
+}
+
+// secret of the Mooring's namespace. It is read at every pass, so that a changed one is taken up without a restart; it is one GET.
+func (p *pass) secret(ctx context.Context, name, field string) (map[string][]byte, error) {
+	key := types.NamespacedName{Namespace: p.mooring.Namespace, Name: name}
 	var secret corev1.Secret
-	err := p.reader.Get(ctx, name, &secret)
+	err := p.reader.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
-		return remote, &mendable{
-			error: fmt.Errorf("read Secret %s: it does not exist", name),
-			mend:  fmt.Sprintf("make it (kubectl -n %s create secret generic %s --from-file=…), or name another one in spec.source.secretRef", name.Namespace, name.Name),
+		return nil, &mendable{
+			error: fmt.Errorf("read Secret %s: it does not exist", key),
+			mend:  fmt.Sprintf("make it (kubectl -n %s create secret generic %s --from-file=…), or name another one in %s", key.Namespace, name, field),
 		}
 	}
 	if err != nil {
-		return remote, fmt.Errorf("read Secret %s: %w", name, err)
+		return nil, fmt.Errorf("read Secret %s: %w", key, err)
 	}
-	if remote.Auth, err = repos.AuthFromSecret(secret.Data); err != nil {
-		return remote, fmt.Errorf("read Secret %s: %w", name, err)
-	}
-	return remote, nil
+	return secret.Data, nil
 }
 
 // mendable is an error with the next step for a person.

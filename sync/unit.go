@@ -26,6 +26,8 @@ type target struct {
 	rev    repos.Revision
 	set    *render.Set
 	digest string
+	// author and subject of the commit; of the latter the first line counts.
+	author, subject string
 	// unfit is why the commit does not render; nil when it does.
 	unfit error
 	// verdict of the check that was made last; nil when none was.
@@ -68,6 +70,14 @@ type unit struct {
 	awaits atomic.Pointer[[]types.NamespacedName]
 	// readiness is what spec.dependsOn asks of them, compiled.
 	readiness readyExpressions
+	// follows is the Mooring whose commits this one promotes; nil for none.
+	follows atomic.Pointer[types.NamespacedName]
+	// soaks is when a commit will be proven there, if nothing happens; zero for never.
+	soaks         time.Time
+	promotionExpr compiledExpr
+	// rollback is what was taken back, once that is known better than the status tells it.
+	rollback      *v1alpha1.RollbackStatus
+	rollbackKnown bool
 	// unfinished is the revision whose apply was begun and broken off since inforce was applied; empty for none.
 	unfinished string
 	// drift that is known and not put right, and the fights that go on.
@@ -127,6 +137,19 @@ func (us *units) dependents(on types.NamespacedName) []types.NamespacedName {
 	var names []types.NamespacedName
 	for name, u := range us.units {
 		if awaits := u.awaits.Load(); awaits != nil && slices.Contains(*awaits, on) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// followers are the Moorings of this agent that promote the commits of another one.
+func (us *units) followers(of types.NamespacedName) []types.NamespacedName {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	var names []types.NamespacedName
+	for name, u := range us.units {
+		if follows := u.follows.Load(); follows != nil && *follows == of {
 			names = append(names, name)
 		}
 	}

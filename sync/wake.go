@@ -61,6 +61,13 @@ func (w *waker) ready(who types.NamespacedName) {
 	}
 }
 
+// fared wakes the Moorings that follow one whose revision, or health, is another one than before.
+func (w *waker) fared(who types.NamespacedName) {
+	for _, name := range w.units.followers(who) {
+		w.wake(name.String())
+	}
+}
+
 // wake a Mooring by namespace/name. However often that happens while a pass is under way, it is one more pass.
 func (w *waker) wake(name string) {
 	namespace, name, _ := strings.Cut(name, "/")

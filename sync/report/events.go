@@ -19,9 +19,10 @@ const EventDriftCorrected = "DriftCorrected"
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
-	// Reason is a Ready reason, or DriftCorrected, DriftDetected, Fight, FightOver, ProxiesNotAsked, Recovered or WindowOverridden.
+	// Reason is a Ready reason, or DriftCorrected, DriftDetected, Fight, FightOver, ProxiesNotAsked, Recovered, WindowOverridden,
+	// Pinned, Unpinned, RolledBack, Promoted, or a reason of the condition Promoted.
 	Reason string
-	// Action says what Mooring did: Apply, Correct, Refuse, Wait, Alarm.
+	// Action says what Mooring did: Apply, Correct, Refuse, Wait, Alarm, Promote.
 	Action string
 	Note   string
 }
@@ -29,6 +30,15 @@ type Event struct {
 // Events of a pass, from the status before and after it. Most passes have none.
 func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 	events := append(writes(out), drifts(out)...)
+	events = append(events, promotions(before, after, out)...)
+	if pin := out.Pin; pin != nil && (meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionPinned) == nil || message(before, v1alpha1.ConditionPinned) != pinned(pin)) {
+		events = append(events, Event{corev1.EventTypeNormal, "Pinned", "Apply", pinned(pin)})
+	} else if pin == nil && meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionPinned) != nil {
+		events = append(events, Event{corev1.EventTypeNormal, "Unpinned", "Apply", "newer commits are taken up again"})
+	}
+	if rb := out.Rollback; rb != nil && before.Rollback == nil {
+		events = append(events, Event{corev1.EventTypeWarning, "RolledBack", "Apply", fmt.Sprintf("%s was not healthy in time, so that %s comes back: %s", rb.Bad, rb.To, rb.Why)})
+	}
 	if out.Cause == CauseOverride && out.OverrideUsed { // told once, and not of a plan that something else held
 		events = append(events, Event{corev1.EventTypeNormal, "WindowOverridden", "Apply", out.Newest.String() + " is applied although a window is closed: " + out.Override})
 	}
@@ -45,6 +55,14 @@ func Events(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 		events = append(events, Event{corev1.EventTypeNormal, "Recovered", "Apply", is.Message})
 	}
 	return events
+}
+
+// message of a condition; empty where there is none.
+func message(s v1alpha1.MooringStatus, kind string) string {
+	if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 // writes tells what a run wrote: what was put back, and what a commit changed.

@@ -21,10 +21,14 @@ func Message(out Outcome) string {
 	case v1alpha1.ReasonSuspended:
 		return "suspended: nothing is fetched, applied or corrected until spec.suspend is false (mooring resume)"
 	case v1alpha1.ReasonApplied:
+		what := fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
 		if out.Result.Objects == 1 {
-			return fmt.Sprintf("%s is in force: 1 object", out.Applied)
+			what = fmt.Sprintf("%s is in force: 1 object", out.Applied)
 		}
-		return fmt.Sprintf("%s is in force: %d objects", out.Applied, out.Result.Objects)
+		if out.Pin != nil {
+			what += ". It is pinned; newer commits wait for mooring unpin"
+		}
+		return what
 	case v1alpha1.ReasonProgressing:
 		switch gaveWay := out.GaveWay(); {
 		case gaveWay != nil && out.Result == nil:
@@ -34,6 +38,9 @@ func Message(out Outcome) string {
 		}
 		return fmt.Sprintf("%s is applied; waiting for %s", out.Applied, unhealthy(out.Result.Unhealthy()))
 	case v1alpha1.ReasonHealthTimeout:
+		if out.Rollback != nil {
+			return rolledBack(out)
+		}
 		return fmt.Sprintf("%s is applied, but not healthy in time: %s. Look at these objects; a commit that mends them is taken up as usual",
 			out.Applied, unhealthy(out.Result.Unhealthy()))
 	}
@@ -53,6 +60,19 @@ func Message(out Outcome) string {
 	return strings.Join(parts, " ")
 }
 
+// rolledBack says what was taken back, what is in force instead and how that fares.
+func rolledBack(out Outcome) string {
+	rb := out.Rollback
+	switch sick := out.Result.Unhealthy(); {
+	case out.RolledBack() == nil:
+		return fmt.Sprintf("%s is applied, but not healthy in time: %s. %s comes back", rb.Bad, sentence(rb.Why), rb.To)
+	case len(sick) > 0:
+		return fmt.Sprintf("%s was not healthy in time (%s), and %s, which is in force again, is not either: %s. Nothing is taken back a second time: push a commit that mends it",
+			rb.Bad, rb.Why, rb.To, unhealthy(sick))
+	}
+	return fmt.Sprintf("%s was not healthy in time (%s) and was taken back; %s is in force again. It is not tried again: push a commit that mends it", rb.Bad, rb.Why, rb.To)
+}
+
 func failure(out Outcome) string {
 	switch out.Reason {
 	case v1alpha1.ReasonCheckFailed:
@@ -65,6 +85,8 @@ func failure(out Outcome) string {
 		return fmt.Sprintf("%s is refused: %v", out.Newest, first(out.Err))
 	case v1alpha1.ReasonPruneGuarded:
 		return fmt.Sprintf("%s is held: %s", out.Newest, out.Plan.Guard.Message)
+	case v1alpha1.ReasonPromotionPending:
+		return first(out.Err)
 	case v1alpha1.ReasonWindowClosed, v1alpha1.ReasonDependencyNotReady:
 		return fmt.Sprintf("%s waits: %v", out.Newest, first(out.Err))
 	case v1alpha1.ReasonRenderFailed:
@@ -83,6 +105,17 @@ func blocking(out Outcome) string {
 	}
 	return few(errs, "findings")
 }
+
+// Words of an error for people: what happened, and how to mend it.
+func Words(err error) string {
+	if h := hint(err); h != "" {
+		return first(err) + "; " + h
+	}
+	return first(err)
+}
+
+// Unhealthy names the objects of a run that are not healthy, and why; empty when all are.
+func Unhealthy(r *apply.Result) string { return unhealthy(r.Unhealthy()) }
 
 // unhealthy objects, those that say the same together.
 func unhealthy(all []apply.Health) string {

@@ -23,6 +23,7 @@ const (
 	StageRender     Stage = "render"
 	StageCheck      Stage = "check"
 	StageDependency Stage = "dependency"
+	StagePromotion  Stage = "promotion"
 	StagePlan       Stage = "plan"
 	StageGuard      Stage = "guard"
 	StageWindow     Stage = "window"
@@ -54,6 +55,10 @@ const (
 	CauseDrift   Cause = "drift"
 	// CauseOverride : a person had it applied although a window was closed.
 	CauseOverride Cause = "override"
+	// CausePromotion : the environment that is followed has proven it.
+	CausePromotion Cause = "promotion"
+	// CauseRollback : a person pinned an earlier revision, or the agent went back to one because a newer one was not healthy.
+	CauseRollback Cause = "rollback"
 )
 
 // Outcome is all that one pass did, and the only thing that reporters see.
@@ -83,8 +88,19 @@ type Outcome struct {
 	Applied repos.Revision
 	// Digest over the objects of Applied.
 	Digest string
+	// Author and Subject of the commit of Applied: who wrote it, and the first line of its message. Empty when they are not known.
+	Author, Subject string
 	// Cause of what was applied.
 	Cause Cause
+	// Because of what, in the words of the person or the stage that caused it; often empty.
+	Because string
+	// Pin that holds a revision; nil when none does.
+	Pin *v1alpha1.Pin
+	// Rollback is the newest revision, taken back because it was not healthy; nil when it was not.
+	Rollback *v1alpha1.RollbackStatus
+	// Follows is true where another environment is followed, Promotion what the pass found out about it; nil when it found out nothing.
+	Follows   bool
+	Promotion *Promotion
 	// Unfinished is the revision whose apply was begun and broken off, since Applied came into force; empty when none was.
 	Unfinished string
 	// WordUsed is true when the Mooring's confirmation counts no longer: what it was given for is in force, or another revision is.
@@ -161,6 +177,14 @@ func (g *GaveWay) Unwrap() error { return g.Cause }
 func (o Outcome) GaveWay() *GaveWay {
 	g, _ := errors.AsType[*GaveWay](errors.Join(o.Err, o.KeepErr))
 	return g
+}
+
+// RolledBack is the rollback that this pass has in force; nil when there is none, or when it was only decided upon.
+func (o Outcome) RolledBack() *v1alpha1.RollbackStatus {
+	if o.Rollback == nil || o.Applied.String() == o.Rollback.Bad {
+		return nil
+	}
+	return o.Rollback
 }
 
 // Ready is true when the newest commit is in force and, where that is asked for, healthy.

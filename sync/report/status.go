@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 const (
 	maxListed  = 20
 	maxHistory = 10
+	maxChanged = 10
 )
 
 // Status is the status of m after a pass with this outcome.
@@ -51,9 +51,13 @@ func Status(m *v1alpha1.Mooring, out Outcome) v1alpha1.MooringStatus {
 	}
 	if !out.Applied.IsZero() {
 		s.LastAppliedRevision = out.Applied.String()
-		if out.Err == nil {
-			s.History = history(s.History, out)
-		}
+		s.History = history(s, out)
+	}
+	s.Rollback = out.Rollback
+	if out.Promotion != nil {
+		s.Promotion = promotion(s.Promotion, out)
+	} else if !out.Follows {
+		s.Promotion = nil
 	}
 	return s
 }
@@ -88,6 +92,16 @@ func setConditions(s *v1alpha1.MooringStatus, out Outcome) {
 	}
 	while(out.Reason != v1alpha1.ReasonApplied && out.Reason != v1alpha1.ReasonSuspended && !stalls(out), v1alpha1.ConditionReconciling, reconciling)
 	while(stalls(out), v1alpha1.ConditionStalled, out.Reason)
+	if pin := out.Pin; pin != nil {
+		set(v1alpha1.ConditionPinned, metav1.ConditionTrue, "Pinned", pinned(pin))
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionPinned)
+	}
+	if w := out.Promotion; w != nil {
+		set(v1alpha1.ConditionPromoted, w.status(), w.Reason, w.Message)
+	} else if !out.Follows {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionPromoted)
+	}
 	if out.Result == nil {
 		return // nothing was looked at: what was known of drift and health stays
 	}
@@ -109,7 +123,7 @@ func faulty(conditions []metav1.Condition) bool {
 
 // waiting is true for the reasons that are no faults: somebody wants the commit to wait.
 func waiting(reason string) bool {
-	return reason == v1alpha1.ReasonWindowClosed || reason == v1alpha1.ReasonDependencyNotReady
+	return reason == v1alpha1.ReasonWindowClosed || reason == v1alpha1.ReasonDependencyNotReady || reason == v1alpha1.ReasonPromotionPending
 }
 
 // slot of a schedule up to which Git was asked. Suspended, nobody asks.
@@ -131,7 +145,7 @@ func stalls(out Outcome) bool {
 	case v1alpha1.ReasonRenderFailed, v1alpha1.ReasonCheckFailed, v1alpha1.ReasonPruneGuarded, v1alpha1.ReasonVerificationFailed:
 		return out.Again != AgainSoon
 	}
-	return false
+	return out.Reason == v1alpha1.ReasonHealthTimeout && out.Rollback != nil // it waits for another commit
 }
 
 func findings(out Outcome) (listed []v1alpha1.FindingEntry, count, blocking int32) {
@@ -207,19 +221,4 @@ func BearsOn(f unmanaged.Finding) string {
 		text += " (" + hosts + ")"
 	}
 	return text
-}
-
-// history puts a newly applied revision first. A pass that applied what was in force already adds nothing.
-func history(known []v1alpha1.HistoryEntry, out Outcome) []v1alpha1.HistoryEntry {
-	if len(known) > 0 && known[0].Revision == out.Applied.String() && known[0].Digest == out.Digest {
-		return known
-	}
-	counts := out.Result.Counts()
-	entry := v1alpha1.HistoryEntry{
-		Revision: out.Applied.String(), AppliedAt: metav1.NewTime(out.Finished.Truncate(time.Second)), Digest: out.Digest,
-		Created: int32(counts.Create), Configured: int32(counts.Update + counts.Replace), Deleted: int32(counts.Delete), By: string(out.Cause),
-		Reason: clip(out.Override),
-	}
-	known = append([]v1alpha1.HistoryEntry{entry}, known...)
-	return known[:min(len(known), maxHistory)]
 }
