@@ -2,8 +2,14 @@ package repos_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,9 +215,68 @@ func TestAdvanceWithoutTheRight(t *testing.T) {
 	err = store.Advance(t.Context(), repos.Remote{URL: repo.URL}, "env/prod", from, to)
 	wantKind(t, err, repos.KindAuth, "no right to push", "needs a Secret")
 
+	ssh := gitserver.SSH(t, gitserver.SSHOptions{ReadOnly: true})
+	repo, from, to = promotion(t, ssh, "shop.git", 1)
+	err = store.Advance(t.Context(), repos.Remote{URL: repo.URL, Auth: sshAuth(t, ssh)}, "env/prod", from, to)
+	wantKind(t, err, repos.KindAuth, "no right to push", "marked as read only", "deploy key")
+
 	// A secret goes over http no more than for reading.
-	err = store.Advance(t.Context(), repos.Remote{URL: repo.URL, Auth: remote.Auth}, "env/prod", from, to)
+	err = store.Advance(t.Context(), repos.Remote{URL: public.RepoURL("shop.git"), Auth: remote.Auth}, "env/prod", from, to)
 	wantKind(t, err, repos.KindCredentials, "not sent over http")
+}
+
+// What a web server answers to a push alone is sorted and quoted as for reading, and tells no secret.
+func TestAdvanceHTTPFaults(t *testing.T) {
+	const token = "s3cret-token"
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true})
+	repo, from, to := promotion(t, s, "shop.git", 1)
+	var answer http.HandlerFunc
+	var on string
+	behind := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.Addr()})
+	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method+" "+r.URL.Query().Get("service") == on {
+			answer(w, r)
+			return
+		}
+		behind.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
+	remote := repos.Remote{URL: front.URL + "/shop.git", Auth: auth(t, map[string]string{"ca.crt": string(ca), "bearerToken": token})}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, "no way\nwith "+token)
+		}
+	}
+	for _, c := range []struct {
+		answer http.HandlerFunc
+		kind   repos.Kind
+		says   string
+	}{
+		{status(401), repos.KindAuth, "no right to push: the server answers 401 Unauthorized: no way with ***"},
+		{status(403), repos.KindAuth, "write access"},
+		{status(404), repos.KindAuth, "no right to push: the server answers 404"},
+		{status(429), repos.KindUnavailable, "429"},
+		{status(500), repos.KindUnavailable, "500"},
+		{status(200), repos.KindProtocol, ""},
+		{http.RedirectHandler("https://git.example.com/shop.git/info/refs", http.StatusFound).ServeHTTP, repos.KindRedirect, "git.example.com"},
+	} {
+		for _, on = range []string{"GET git-receive-pack", "POST "} {
+			store, _ := open(t, repos.Options{})
+			answer = c.answer
+			push := store.Advance
+			if on == "POST " {
+				push = store.SetBranch // asks for no history
+			}
+			err := push(t.Context(), remote, "env/prod", from, to)
+			wantKind(t, err, c.kind, c.says)
+			if text := err.Error() + repos.HintOf(err); strings.Contains(text, token) || strings.Contains(text, "\n") {
+				t.Errorf("%q shows the token or a line end", text)
+			}
+		}
+	}
+	wantBranch(t, repo, "env/prod", from)
 }
 
 func TestSetBranch(t *testing.T) {
@@ -281,6 +346,18 @@ func TestAdvanceStalls(t *testing.T) {
 		wantKind(t, err, repos.KindTimeout)
 	})
 	wantBranch(t, repo, "env/prod", from)
+
+	// Once the server has said that the branch is there, what it does after that is its own affair.
+	hook(t, repo, "pre-receive", "")
+	hook(t, repo, "post-receive", "exec sleep 60\n")
+	late, stop := context.WithTimeout(t.Context(), 4*time.Second)
+	defer stop()
+	within(t, 20*time.Second, func() {
+		if err := store.Advance(late, repos.Remote{URL: repo.URL, Auth: sshAuth(t, ssh)}, "env/prod", from, to); err != nil {
+			t.Error(err)
+		}
+	})
+	wantBranch(t, repo, "env/prod", to)
 }
 
 // An answer that is lost on its way is not taken for a failure when the branch did move.

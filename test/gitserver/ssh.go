@@ -25,6 +25,8 @@ type SSHOptions struct {
 	Passphrase string
 	// Certificates for the host keys, signed by Server.HostAuthority.
 	Certificates bool
+	// ReadOnly refuses pushes, as a forge does for a deploy key without write access.
+	ReadOnly bool
 }
 
 // StartSSH runs sshd on a free loopback port until Close is called or ctx ends.

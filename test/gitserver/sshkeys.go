@@ -40,6 +40,10 @@ git-upload-pack\ *|git-receive-pack\ *) ;;
 *) echo "only git is served here" >&2; exit 1 ;;
 esac
 echo "session $SSH_ORIGINAL_COMMAND" >>"$d/log"
+if [ -f "$d/readonly" ] && [ "${SSH_ORIGINAL_COMMAND%%%% *}" = git-receive-pack ]; then
+	echo "ERROR: this key is marked as read only" >&2
+	exit 1
+fi
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_COUNT=2
 export GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 export GIT_CONFIG_KEY_1=uploadpack.packObjectsHook GIT_CONFIG_VALUE_1="$d/hook"
@@ -78,6 +82,9 @@ func newSSHKeys(dir string, opts SSHOptions) (*sshKeys, error) {
 		{k.authorized, ssh.MarshalAuthorizedKey(public), 0o600},
 		{k.command, fmt.Appendf(nil, forcedCommand, dir), 0o755},
 		{filepath.Join(dir, "hook"), fmt.Appendf(nil, packHook, dir), 0o755},
+	}
+	if opts.ReadOnly {
+		files = append(files, keyFile{filepath.Join(dir, "readonly"), nil, 0o600})
 	}
 	if opts.Certificates {
 		if k.authority, err = newSigner(); err != nil {
