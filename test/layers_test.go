@@ -45,10 +45,11 @@ var arrows = map[string][]string{
 	"apply/istiod":           {"apply", "render"},
 	"sync/v1alpha1":          {},
 	"sync/schedule":          {},
+	"sync/forge":             {},
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "render/check/unmanaged", "apply"},
 	"sync/alarm":      {"sync/v1alpha1", "sync/report"},
-	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm"},
+	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm", "sync/forge"},
 	"sync/proof":      {"render/...", "apply"},
 	"cmd/mooring/...": {"repos/...", "render/...", "apply/...", "sync/...", "cmd/mooring/..."},
 	"test/...":        {"repos/...", "render/...", "apply/...", "sync/...", "test/..."},
@@ -62,6 +63,9 @@ var fences = map[string][]string{
 	"github.com/go-git":              {"repos", "test/..."},
 	"sigs.k8s.io/kustomize":          {"render", "test/..."},
 	"github.com/nicholas-fedor":      {"sync/alarm"},
+	"github.com/google/go-github":    {"sync/forge"},
+	"gitlab.com/gitlab-org/api":      {"sync/forge"},
+	"code.gitea.io/sdk":              {"sync/forge", "test/..."},
 	"github.com/spf13/cobra":         {"cmd/mooring/...", "test/..."},
 }
 
