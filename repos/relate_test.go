@@ -70,8 +70,13 @@ func truth(t *testing.T, repo *gitserver.TestRepo, from, to repos.Commit) repos.
 // In graphs of all shapes, with merges, several roots and clocks that are wrong, the answer is the one that git gives
 // who has everything; from servers that can leave trees out and that cannot, that give commits by their id and do not.
 func TestRelateInRandomGraphs(t *testing.T) {
-	const commits, pairs = 60, 10
+	const commits = 60
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
+		seen := map[repos.Relation]int{}
+		pairs := 40
+		if len(s.HostKeys()) > 0 {
+			pairs = 6 // sessions of ssh take their time
+		}
 		for i, c := range []struct{ filter, anyID, clock string }{
 			{"true", "true", "right"}, {"false", "true", "right"}, {"true", "false", "right"}, {"false", "false", "wrong"}, {"true", "true", "wrong"},
 		} {
@@ -98,7 +103,6 @@ func TestRelateInRandomGraphs(t *testing.T) {
 					return 1_700_000_000 + int64(j)
 				}, func(j int) string { return fmt.Sprint("change ", j) })
 				store, dir := open(t, repos.Options{})
-				seen := map[repos.Relation]int{}
 				for range pairs {
 					from, to := ids[random.IntN(commits)], ids[random.IntN(commits)]
 					got, err := store.Relate(t.Context(), repos.Remote{URL: repo.URL, Auth: auth}, from, to)
@@ -108,13 +112,13 @@ func TestRelateInRandomGraphs(t *testing.T) {
 					}
 					seen[want]++
 				}
-				if seen[repos.Ahead] == 0 || seen[repos.Behind] == 0 || seen[repos.Diverged] == 0 {
-					t.Errorf("too few of a sort to tell: %v", seen)
-				}
 				if left := partial(t, dir); len(left) > 0 {
 					t.Errorf("the store holds %q, want nothing", left)
 				}
 			})
+		}
+		if seen[repos.Ahead] < 3 || seen[repos.Behind] < 3 || seen[repos.Diverged] < 3 {
+			t.Errorf("too few of a sort to tell: %v", seen)
 		}
 	})
 }
