@@ -375,22 +375,24 @@ func exampleMoorings(dir fs.FS) (map[string][]*unstructured.Unstructured, error)
 	return all, err
 }
 
-// eachExample runs a test for every folder of examples, with its Moorings. A folder of examples is a repository as a user would have it.
+// severalRepositories is the folder of examples that holds a repository in each of its folders.
+const severalRepositories = "promotion"
+
+// eachExample runs a test for every folder of examples that is a repository as a user would have it, with its Moorings.
 func eachExample(t *testing.T, run func(t *testing.T, dir fs.FS, moorings map[string][]*unstructured.Unstructured)) {
 	t.Helper()
 	examples := filepath.Join(root(t), "examples")
-	entries, err := os.ReadDir(examples)
-	if err != nil {
-		t.Fatal(err)
+	names := folders(t, examples)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == policiesFolder || name == severalRepositories })
+	for _, inner := range folders(t, filepath.Join(examples, severalRepositories)) {
+		names = append(names, path.Join(severalRepositories, inner))
 	}
-	tested := 0
-	for _, entry := range entries {
-		if !entry.IsDir() || entry.Name() == policiesFolder {
-			continue
-		}
-		tested++
-		t.Run(entry.Name(), func(t *testing.T) {
-			dir := os.DirFS(filepath.Join(examples, entry.Name()))
+	if len(names) < 2 {
+		t.Fatalf("there are no examples but %v", names)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			dir := os.DirFS(filepath.Join(examples, name))
 			found, err := exampleMoorings(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -401,9 +403,22 @@ func eachExample(t *testing.T, run func(t *testing.T, dir fs.FS, moorings map[st
 			run(t, dir, found)
 		})
 	}
-	if tested == 0 {
-		t.Fatal("there are no examples")
+}
+
+// folders directly in a folder.
+func folders(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
 }
 
 // Every path that a Mooring of an example keeps, and every form of a recipe, is rendered and checked as the agent would.
