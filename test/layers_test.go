@@ -46,10 +46,11 @@ var arrows = map[string][]string{
 	"sync/v1alpha1":          {},
 	"sync/schedule":          {},
 	"sync/forge":             {},
+	"sync/metric":            {},
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "render/check/unmanaged", "apply"},
 	"sync/alarm":      {"sync/v1alpha1", "sync/report"},
-	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm", "sync/forge"},
+	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm", "sync/forge", "sync/metric"},
 	"sync/proof":      {"render/...", "apply"},
 	"cmd/mooring/...": {"repos/...", "render/...", "apply/...", "sync/...", "cmd/mooring/..."},
 	"test/...":        {"repos/...", "render/...", "apply/...", "sync/...", "test/..."},
@@ -57,16 +58,17 @@ var arrows = map[string][]string{
 
 // fences are libraries that only some packages may know, so that the rest can be read and tested without them.
 var fences = map[string][]string{
-	"github.com/robfig/cron":         {"sync/schedule"}, // it panics for what was not read before
-	"k8s.io/client-go":               {"apply", "apply/istiod", "apply/watch", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
-	"sigs.k8s.io/controller-runtime": {"apply", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
-	"github.com/go-git":              {"repos", "test/..."},
-	"sigs.k8s.io/kustomize":          {"render", "test/..."},
-	"github.com/nicholas-fedor":      {"sync/alarm"},
-	"github.com/google/go-github":    {"sync/forge"},
-	"gitlab.com/gitlab-org/api":      {"sync/forge"},
-	"code.gitea.io/sdk":              {"sync/forge", "test/..."},
-	"github.com/spf13/cobra":         {"cmd/mooring/...", "test/..."},
+	"github.com/robfig/cron":                  {"sync/schedule"}, // it panics for what was not read before
+	"k8s.io/client-go":                        {"apply", "apply/istiod", "apply/watch", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
+	"sigs.k8s.io/controller-runtime":          {"apply", "sync", "sync/report", "sync/alarm", "cmd/mooring/...", "test/..."},
+	"github.com/go-git":                       {"repos", "test/..."},
+	"sigs.k8s.io/kustomize":                   {"render", "test/..."},
+	"github.com/nicholas-fedor":               {"sync/alarm"},
+	"github.com/prometheus/client_golang/api": {"sync/metric"},
+	"github.com/google/go-github":             {"sync/forge"},
+	"gitlab.com/gitlab-org/api":               {"sync/forge"},
+	"code.gitea.io/sdk":                       {"sync/forge", "test/..."},
+	"github.com/spf13/cobra":                  {"cmd/mooring/...", "test/..."},
 }
 
 // Names that say nothing about what a package gives.

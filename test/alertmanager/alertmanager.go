@@ -4,9 +4,7 @@ package alertmanager
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -52,9 +50,6 @@ receivers:
 - {name: hook, webhook_configs: [{url: %q, send_resolved: true}]}
 `
 
-// readyTimeout is generous: a busy machine starts it slowly.
-const readyTimeout = time.Minute
-
 // Start starts one, and returns once it is ready. It ends with the test.
 func Start(t testing.TB) *Alertmanager {
 	t.Helper()
@@ -66,43 +61,23 @@ func Start(t testing.TB) *Alertmanager {
 	if err := os.WriteFile(file, fmt.Appendf(nil, config, hook.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address, err := freeAddress()
-	if err != nil {
-		t.Fatal(err)
+	process, address, err := child.Serve(t.Context(), "alertmanager", dir, "http://%s/-/ready", http.DefaultClient, func(address string) *exec.Cmd {
+		return exec.Command("prometheus-alertmanager",
+			"--config.file="+file, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address=")
+	})
+	if process != nil {
+		t.Cleanup(func() {
+			process.Kill()
+			if t.Failed() {
+				t.Log(process.LogTail(30))
+			}
+		})
 	}
-	a.URL = "http://" + address
-	process, err := child.Start("alertmanager", filepath.Join(dir, "log"), exec.Command("prometheus-alertmanager",
-		"--config.file="+file, "--storage.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--cluster.listen-address="))
 	if err != nil {
 		t.Fatalf("%v; Debian has it in the package prometheus-alertmanager, and test/setup installs that", err)
 	}
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Log(process.LogTail(30))
-		}
-	})
-	ctx, cancel := context.WithTimeoutCause(t.Context(), readyTimeout, errors.New("Alertmanager is not ready in time"))
-	defer cancel()
-	for a.get(ctx, "/-/ready", nil) != nil {
-		if err := process.Ended(); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatal(context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	a.URL = "http://" + address
 	return a
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 func (a *Alertmanager) hear(_ http.ResponseWriter, r *http.Request) {
