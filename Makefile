@@ -35,13 +35,13 @@ demo: ## set up everything on this machine and show the main job, step by step; 
 test: setup lint unit e2e ## lint and all tests, against a real API server and real Git servers
 
 .PHONY: unit
-unit: control-plane ## the tests beside the code: render, check, repos, sync, and apply against the API server
+unit: control-plane forge ## the tests beside the code: render, check, repos, sync, and apply against the API server
 	$(GOTEST) -race $(RACE)
 	$(GOTEST) -race -run TestManyAtOnce ./render/mesh
 	$(GOTEST) $$(comm -23 <(go list ./... | grep -vE '^[^/]+/[^/]+/[^/]+/test(/|$$)' | sort) <(go list $(RACE) | sort))
 
 .PHONY: e2e
-e2e: control-plane ## the tests of the whole: the real binary, Git servers and API server; the layout and the docs
+e2e: control-plane forge ## the tests of the whole: the real binary, Git servers and API server; the layout and the docs
 	$(GOTEST) ./test/...
 
 .PHONY: proof
@@ -85,6 +85,10 @@ setup: ## install what the tests need of Debian's packages, or say what is missi
 .PHONY: control-plane
 control-plane:
 	@$(CLUSTER) build
+
+.PHONY: forge
+forge:
+	@go run ./test/gitea/cmd/build
 
 .PHONY: cluster-up
 cluster-up: ## start a control plane in the background, with all CRDs; writes .cache/kubeconfig
