@@ -181,11 +181,14 @@ func TestAdvanceRefused(t *testing.T) {
 		repo, from, to := promotion(t, s, "shop.git", 1)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
 		store, _ := open(t, repos.Options{})
-		hook(t, repo, "pre-receive", "echo 'forge: protected branch,' >&2\necho 'ask @mesh-owners' >&2\nexit 1\n")
+		hook(t, repo, "pre-receive", "echo error: >&2\necho 'error: forge: protected branch,' >&2\necho 'ask @mesh-owners' >&2\nexit 1\n")
 		err := store.Advance(t.Context(), remote, "env/prod", from, to)
 		wantKind(t, err, repos.KindRefused, `refused to move branch "env/prod"`, "pre-receive hook declined",
-			"forge: protected branch, ask @mesh-owners", "let the user of this credential push")
+			"it says: forge: protected branch, ask @mesh-owners", "let the user of this credential push")
 		wantBranch(t, repo, "env/prod", from)
+		hook(t, repo, "pre-receive", "echo 'User permission denied for writing.' >&2\nexit 1\n")
+		err = store.Advance(t.Context(), remote, "env/prod", from, to)
+		wantKind(t, err, repos.KindAuth, "no right to push", "permission denied")
 		hook(t, repo, "pre-receive", "")
 		hook(t, repo, "update", "exit 1\n")
 		err = store.Advance(t.Context(), remote, "env/prod", from, to)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 )
 
 // localTransport runs Git's programs on this machine. Only tests may allow it.
@@ -17,7 +18,7 @@ func (t *localTransport) open(ctx context.Context, with service) (session, error
 		return nil, failf(KindNotFound, "", "%w", err)
 	}
 	cmd := exec.CommandContext(ctx, string(with), t.path)
-	s := &pipeSession{said: &saying{}, wait: cmd.Wait}
+	s := &pipeSession{said: &saying{}, wait: sync.OnceValue(cmd.Wait)}
 	cmd.Stderr = s.said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -33,7 +34,7 @@ func (t *localTransport) open(ctx context.Context, with service) (session, error
 	}
 	s.release = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = s.wait()
 	}
 	return s, nil
 }

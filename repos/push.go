@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
@@ -40,7 +41,7 @@ func (m *remote) push(ctx context.Context, v move) error {
 	if err != nil {
 		return m.mayNotPush(err)
 	}
-	return v.outcome(report, said, m.auth.scrub)
+	return m.mayNotPush(v.outcome(report, said, m.auth.scrub))
 }
 
 // mayNotPush explains a server that lets us read, as it did a moment ago, and not push. Some say then that there is no
@@ -108,7 +109,7 @@ func readReport(r io.Reader, banded bool, scrub func(string) string) (said strin
 		r = bands
 	}
 	text, readErr := io.ReadAll(io.LimitReader(r, maxReport))
-	said = scrub(bands.said.String())
+	said = scrub(plainWords(bands.said.String()))
 	report = packp.NewReportStatus()
 	err = report.Decode(bytes.NewReader(text))
 	refusal, isRefusal := errors.AsType[*pktline.ErrorLine](err)
@@ -125,6 +126,20 @@ func readReport(r io.Reader, banded bool, scrub func(string) string) (said strin
 		return said, nil, failf(KindProtocol, unsureHint, "the server does not report what became of the push; it says: %s", said)
 	}
 	return said, nil, failf(KindProtocol, unsureHint, "the server does not report what became of the push: %s", scrub(err.Error()))
+}
+
+// plainWords takes the frame off what hooks print: the word error before each line, also before the empty ones.
+func plainWords(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		for cut := true; cut; {
+			line, cut = strings.CutPrefix(strings.TrimSpace(line), "error:")
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 const unsureHint = "the branch may have moved nevertheless, which the next pass sees"
@@ -146,6 +161,8 @@ func (v move) outcome(report *packp.ReportStatus, said string, scrub func(string
 		case c.ReferenceName != plumbing.NewBranchReferenceName(v.branch):
 		case c.Status == done:
 			return nil
+		case strings.Contains(strings.ToLower(c.Status+said), "permission denied"): // it is the user, not the branch
+			return failf(KindAuth, "", "the server refused to %s: %s", v, words(c.Status))
 		default:
 			return failf(KindRefused, "nothing was changed; let the user of this credential push to this branch: see its protection, its hooks and their words",
 				"the server refused to %s: %s", v, words(c.Status))

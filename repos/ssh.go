@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -135,20 +136,43 @@ func shellQuote(s string) string {
 	return "'" + strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(s) + "'"
 }
 
-func (s *pipeSession) refs(context.Context) (*packp.AdvRefs, error) {
+func (s *pipeSession) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	adv, err := decodeRefs(s.out)
 	if err == nil {
 		return adv, nil
 	}
-	if !errors.Is(err, packp.ErrEmptyInput) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, isRefusal := errors.AsType[*pktline.ErrorLine](err); isRefusal || KindOf(err) != "" {
 		return nil, garbled(err, s.auth.scrub)
 	}
-	// The command ended without a word of Git; what it said to people is the reason.
-	exit := s.wait()
-	if said := s.auth.scrub(s.said.String()); said != "" {
+	// The command ended without a word of Git, or with an empty line, as some forges do; what it said to people is the
+	// reason.
+	exit, ended := s.awaitEnd(ctx)
+	if said := s.auth.scrub(plainWords(s.said.String())); said != "" {
 		return nil, refused(said)
 	}
+	if !ended || (!errors.Is(err, packp.ErrEmptyInput) && !errors.Is(err, io.ErrUnexpectedEOF)) {
+		return nil, garbled(err, s.auth.scrub)
+	}
 	return nil, failf(KindProtocol, notGitHint, "the server ended without listing refs: %w", cmp.Or(exit, err))
+}
+
+// awaitEnd gives a command that does not speak Git a moment to end, and returns how it did.
+func (s *pipeSession) awaitEnd(ctx context.Context) (exit error, ended bool) {
+	const moment = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, moment)
+	defer cancel()
+	_ = s.in.Close()
+	done := make(chan error, 1)
+	go func() { // ends with the connection
+		_, _ = io.Copy(io.Discard, s.out)
+		done <- s.wait()
+	}()
+	select {
+	case exit = <-done:
+		return exit, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 func (s *pipeSession) ask(_ context.Context, request []byte) (io.ReadCloser, error) {

@@ -224,7 +224,7 @@ func refused(text string) error {
 	switch {
 	case has("not our ref", "unadvertised object", "want ", "not valid"):
 		return fail(KindCommitNotFound, fmt.Errorf("%w (%s)", errNotOurs, text), "")
-	case has("not found", "does not exist", "not appear to be a git", "no such", "could not be found", "not exported"):
+	case has("not found", "does not exist", "not appear to be a git", "no such", "could not be found", "cannot find", "not exported"):
 		return failf(KindNotFound, notFoundHint, "the server says: %s", text)
 	case has("denied", "not allowed", "unauthorized", "forbidden", "not authorized", "access", "permission", "read only", "read-only"):
 		return failf(KindAuth, authHint, "the server says: %s", text)

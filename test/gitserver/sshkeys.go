@@ -41,7 +41,8 @@ git-upload-pack\ *|git-receive-pack\ *) ;;
 esac
 echo "session $SSH_ORIGINAL_COMMAND" >>"$d/log"
 if [ -f "$d/readonly" ] && [ "${SSH_ORIGINAL_COMMAND%%%% *}" = git-receive-pack ]; then
-	echo "ERROR: this key is marked as read only" >&2
+	echo # so does Gitea
+	echo "error: this key is marked as read only" >&2
 	exit 1
 fi
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_COUNT=2
