@@ -83,6 +83,7 @@ would do, what it did, and tell it what to do.`,
 	root.AddCommand(
 		c.initCommand(), c.explainCommand(), c.renderCommand(), c.checkCommand(),
 		c.agentCommand(), c.diffCommand(), c.getCommand(), c.syncCommand(), c.adoptCommand(), c.suspendCommand(), c.resumeCommand(),
+		c.historyCommand(), c.rollbackCommand(), c.unpinCommand(), c.promoteCommand(),
 		c.versionCommand(), c.completionCommand(),
 	)
 	return root

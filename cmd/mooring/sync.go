@@ -27,8 +27,7 @@ type syncOptions struct {
 	confirm string
 	// override is the reason for which a closed window is overridden.
 	override string
-	noWait   bool
-	timeout  time.Duration
+	passFlags
 }
 
 func (c *cli) syncCommand() *cobra.Command {
@@ -65,8 +64,7 @@ Exit code: 0 Ready, 1 not Ready or an error, 2 wrong usage.`,
 	cmd.ValidArgsFunction = o.cluster.completeOneName
 	cmd.Flags().StringVar(&o.confirm, "confirm", "", "let the guarded plan for this `revision` through (its commit's id, at least seven digits, is enough)")
 	cmd.Flags().StringVar(&o.override, "override-window", "", "apply the newest commit although a window is closed, for this `reason`")
-	cmd.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait for the pass")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for the pass")
+	addPassFlags(cmd, &o.passFlags)
 	_ = cmd.RegisterFlagCompletionFunc("confirm", o.completeRevision)
 	return cmd
 }
@@ -81,9 +79,8 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 		return err
 	}
 	full := m.Namespace + "/" + m.Name
-	if m.Spec.Suspend {
-		return withHint(fmt.Errorf("sync Mooring %s: it is suspended, so the agent does nothing with it", full),
-			"mooring resume %s -n %s", m.Name, m.Namespace)
+	if err := mustWork("sync", m); err != nil {
+		return err
 	}
 	var confirmed string
 	if o.confirm != "" {
@@ -100,32 +97,64 @@ func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
 	if confirmed != "" {
 		_, _ = fmt.Fprintf(c.errOut, "Mooring %s: confirmed %s\n", full, confirmed)
 	}
-	if o.noWait {
-		_, err := fmt.Fprintf(c.out, "Mooring %s: asked for a pass\n", full)
-		return err
-	}
-	_, _ = fmt.Fprintf(c.errOut, "Mooring %s: asked for a pass, waiting for it\n", full)
-	done, err := cluster.waitForPass(ctx, m, o.timeout)
-	if err != nil {
+	done, err := c.awaitPass(ctx, cluster, m, o.passFlags)
+	if done == nil || err != nil {
 		return err
 	}
 	return c.reportPass(done)
 }
 
+// passFlags are those of commands that ask for a pass.
+type passFlags struct {
+	noWait  bool
+	timeout time.Duration
+}
+
+func addPassFlags(cmd *cobra.Command, f *passFlags) {
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "do not wait for the pass")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait for the pass")
+}
+
+// awaitPass waits for the pass that m was annotated for; nil where nobody wants to wait.
+func (c *cli) awaitPass(ctx context.Context, cluster *cluster, m *v1alpha1.Mooring, f passFlags) (*v1alpha1.Mooring, error) {
+	if f.noWait {
+		_, err := fmt.Fprintf(c.out, "Mooring %s/%s: asked for a pass\n", m.Namespace, m.Name)
+		return nil, err
+	}
+	_, _ = fmt.Fprintf(c.errOut, "Mooring %s/%s: asked for a pass, waiting for it\n", m.Namespace, m.Name)
+	return cluster.waitForPass(ctx, m, f.timeout)
+}
+
 // ask annotates a Mooring so that the agent makes a pass over it; an empty confirmed lets nothing through, nor does an empty reason to override a window.
 func (c *cluster) ask(ctx context.Context, m *v1alpha1.Mooring, confirmed, override string) error {
+	return c.askWith(ctx, m, func() {
+		if confirmed != "" {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, confirmed)
+		}
+		if override != "" {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.OverrideWindowAnnotation, override)
+		}
+	})
+}
+
+// askWith changes a Mooring and asks for a pass in one write, so that no pass sees the one without the other.
+func (c *cluster) askWith(ctx context.Context, m *v1alpha1.Mooring, change func()) error {
 	patch := client.MergeFrom(m.DeepCopy())
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
-	if confirmed != "" {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, confirmed)
-	}
-	if override != "" {
-		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.OverrideWindowAnnotation, override)
-	}
+	change()
 	if err := c.Patch(ctx, m, patch, fieldManager); err != nil {
-		return fmt.Errorf("annotate Mooring %s/%s: %w", m.Namespace, m.Name, err)
+		return fmt.Errorf("write Mooring %s/%s: %w", m.Namespace, m.Name, err)
 	}
 	return nil
+}
+
+// mustWork refuses what waits for a pass where no agent makes one.
+func mustWork(verb string, m *v1alpha1.Mooring) error {
+	if !m.Spec.Suspend {
+		return nil
+	}
+	return withHint(fmt.Errorf("%s Mooring %s/%s: it is suspended, so the agent does nothing with it", verb, m.Namespace, m.Name),
+		"mooring resume %s -n %s", m.Name, m.Namespace)
 }
 
 // reportPass prints how the pass ended and answers with the exit code for it.
