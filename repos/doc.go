@@ -1,7 +1,7 @@
 // Package repos fetches commits from Git servers, shows their trees as read-only file systems, and moves branches.
 //
-// Use it in two steps. Store.Resolve asks the server which commit a branch, tag or other ref points at: one listing of
-// refs, nothing is fetched. Store.Snapshot gives the tree of that commit, from disk when it is there, else after a
+// Use it in two steps. Store.Resolve asks the server which commit a branch, a tag, the highest tag in a range of
+// versions or another ref points at: one listing of refs, nothing is fetched. Store.Snapshot gives the tree of that commit, from disk when it is there, else after a
 // fetch of that one commit. So a ref that did not move costs one request, and several users of one commit one fetch.
 //
 // # On disk

@@ -107,7 +107,7 @@ var ErrRefNotFound = errors.New("ref not found")
 // RefNotFoundError says which ref is missing and what there is instead. It comes wrapped in an Error.
 type RefNotFoundError struct {
 	Ref Ref
-	// Exist are some refs of the same sort that do exist, the most similar first.
+	// Exist are some refs of the same sort that do exist, the most similar first; for a range the highest versions.
 	Exist []string
 	// Total is how many of that sort exist.
 	Total int
@@ -116,6 +116,13 @@ type RefNotFoundError struct {
 // Error names the missing ref and a few that exist.
 func (e *RefNotFoundError) Error() string {
 	what := e.Ref.String() + " does not exist"
+	if e.Ref.SemVer != "" {
+		what = fmt.Sprintf("no tag is in the range %q", e.Ref.SemVer)
+		if e.Total == 0 {
+			return what + "; the repository has no tag that is a version"
+		}
+		return fmt.Sprintf("%s; the highest versions that there are: %s", what, strings.Join(e.Exist, ", "))
+	}
 	if e.Total == 0 {
 		return what + "; the repository has no " + e.Ref.plural()
 	}

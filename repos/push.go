@@ -67,17 +67,8 @@ func (v move) encode(caps *capability.List) ([]byte, error) {
 		return nil, failf(KindRefused, "let the server delete branches, or delete it by hand", "the server does not let anybody delete branches")
 	}
 	req := packp.NewReferenceUpdateRequest()
-	for _, c := range []capability.Capability{capability.ReportStatus, capability.Sideband64k, capability.Atomic, capability.Quiet} {
-		if caps.Supports(c) {
-			if err := req.Capabilities.Set(c); err != nil {
-				return nil, fmt.Errorf("write request: %w", err)
-			}
-		}
-	}
-	if caps.Supports(capability.Agent) {
-		if err := req.Capabilities.Set(capability.Agent, "mooring"); err != nil {
-			return nil, fmt.Errorf("write request: %w", err)
-		}
+	if err := choose(req.Capabilities, caps, capability.ReportStatus, capability.Sideband64k, capability.Atomic, capability.Quiet); err != nil {
+		return nil, err
 	}
 	req.Commands = []*packp.Command{{Name: plumbing.NewBranchReferenceName(v.branch), Old: v.from.hash(), New: v.to.hash()}}
 	var b bytes.Buffer

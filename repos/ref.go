@@ -26,7 +26,7 @@ type Ref struct {
 	Branch string
 	// Tag without refs/tags/, lightweight or annotated.
 	Tag string
-	// SemVer is a range of tags; not supported yet.
+	// SemVer is a range of versions, such as 1.x: the highest tag in it.
 	SemVer string
 	// Commit is a full id.
 	Commit string
@@ -47,7 +47,8 @@ func (r Ref) Validate() error {
 	}
 	switch {
 	case r.SemVer != "":
-		return failf(KindRef, "name a tag or follow a branch", "semver %q: ranges of tags are not supported yet", r.SemVer)
+		_, err := parseRange(r.SemVer)
+		return err
 	case r.Commit != "":
 		if !Commit(r.Commit).valid() {
 			return failf(KindRef, "write the full id, 40 lower-case hexadecimal digits, as git rev-parse prints it", "commit %q is not a full commit id", r.Commit)
@@ -180,6 +181,9 @@ func ParseRevision(s string) (Revision, error) {
 
 // pick finds a ref in what the server listed.
 func (r Ref) pick(adv *packp.AdvRefs) (Revision, error) {
+	if r.SemVer != "" {
+		return r.pickVersion(adv)
+	}
 	name := r.full()
 	hash, ok := adv.References[name]
 	if name == "HEAD" && adv.Head != nil {

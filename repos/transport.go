@@ -77,22 +77,12 @@ func (w want) encode(caps *capability.List) ([]byte, error) {
 		return nil, failf(KindProtocol, "", "the server lacks side-band-64k")
 	}
 	req := packp.NewUploadPackRequest()
-	for _, c := range []capability.Capability{capability.Sideband64k, capability.OFSDelta, capability.NoProgress, capability.MultiACK} {
-		if caps.Supports(c) {
-			if err := req.Capabilities.Set(c); err != nil {
-				return nil, fmt.Errorf("write request: %w", err)
-			}
-		}
+	use := []capability.Capability{capability.Sideband64k, capability.OFSDelta, capability.NoProgress, capability.MultiACK}
+	if len(w.have) > 0 && !w.standing {
+		use = append(use, capability.ThinPack) // or the server does not consider what we have
 	}
-	if caps.Supports(capability.Agent) {
-		if err := req.Capabilities.Set(capability.Agent, "mooring"); err != nil {
-			return nil, fmt.Errorf("write request: %w", err)
-		}
-	}
-	if len(w.have) > 0 && !w.standing && caps.Supports(capability.ThinPack) { // or the server does not consider what we have
-		if err := req.Capabilities.Set(capability.ThinPack); err != nil {
-			return nil, fmt.Errorf("write request: %w", err)
-		}
+	if err := choose(req.Capabilities, caps, use...); err != nil {
+		return nil, err
 	}
 	req.Wants = append(req.Wants, w.objects...)
 	if w.depth > 0 {
@@ -121,6 +111,23 @@ func (w want) encode(caps *capability.List) ([]byte, error) {
 		return nil, fmt.Errorf("write request: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// choose puts those capabilities into a request that the server has, and our name.
+func choose(request, offered *capability.List, use ...capability.Capability) error {
+	for _, c := range use {
+		if offered.Supports(c) {
+			if err := request.Set(c); err != nil {
+				return fmt.Errorf("write request: %w", err)
+			}
+		}
+	}
+	if offered.Supports(capability.Agent) {
+		if err := request.Set(capability.Agent, "mooring"); err != nil {
+			return fmt.Errorf("write request: %w", err)
+		}
+	}
+	return nil
 }
 
 // errNotOurs is a server that does not hand out a commit because no ref points at it.

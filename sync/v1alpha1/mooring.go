@@ -248,7 +248,6 @@ type Source struct {
 // Ref names a commit.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.branch), has(self.tag), has(self.semver), has(self.commit), has(self.name)].filter(set, set).size() == 1",message="exactly one of branch, tag, semver, commit and name must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.semver)",message="semver is not supported by this version of Mooring; name the tag"
 type Ref struct {
 	// A branch: its newest commit.
 	// +optional
@@ -264,8 +263,13 @@ type Ref struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('-') && !self.startsWith('refs/')",message="tag is the short name, such as v1.2.0; for another ref use name"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x20\\\\x7f~^:?*\\\\[\\\\\\\\]|[.][.]|@[{]|//|[./]$|(^|/)[.]|[.]lock(/|$)')",message="tag is not a name that Git allows: it has no spaces, no .. and none of ~ ^ : ? * [ \\, and does not end in / . or .lock"
 	Tag string `json:"tag,omitempty"`
-	// A range of versions: the highest tag in it. Not supported by this version: refused.
+	// A range of versions, such as 1.x, ~1.2 or ">=1.2.0 <2.0.0": the highest tag in it, and a higher one as soon as there
+	// is one. Tags that are versions have three numbers, v1.2.3 or 1.2.3. A pre-release counts where the range names one,
+	// as ">=2.0.0-0" does.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z.*+|,<>=!~^ -]*[0-9xX*][0-9A-Za-z.*+|,<>=!~^ -]*$')",message="semver is a range of versions, such as 1.x, ~1.2 or >=1.2.0 <2.0.0; for one tag use tag"
 	Semver string `json:"semver,omitempty"`
 	// The full hexadecimal id of a commit.
 	// +optional
