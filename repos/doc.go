@@ -40,6 +40,12 @@
 // question costs one conversation when the answer is Ahead or Behind, two when it is Diverged, and as many again on
 // servers that give no commit by its id. Answers never change and are remembered.
 //
+// # Signatures
+//
+// Store.Verify tells who signed the commit of a revision, the annotated tag that it was found by, or both, by the keys
+// that SignersFromSecret has read; package signature says what counts. A tag is brought by a conversation of its own that leaves
+// out what is here, once, since a fetch of the commit does not bring it.
+//
 // # Errors
 //
 // Everything is an *Error with a Kind for programs and a Hint for people; neither holds a secret. The file system wraps

@@ -48,6 +48,8 @@ const (
 	KindProtocol Kind = "Protocol"
 	// KindLimit is a repository, tree or file that is larger than Limits allow.
 	KindLimit Kind = "Limit"
+	// KindVerification is a commit or a tag that nobody has signed who is trusted; signature.ReasonOf tells why.
+	KindVerification Kind = "Verification"
 	// KindContent is something in the tree that is not read: a submodule, an LFS pointer, a link that leads nowhere.
 	KindContent Kind = "Content"
 	// KindStore is trouble with our own disk.
@@ -58,7 +60,7 @@ const (
 // holds a secret.
 type Error struct {
 	Kind Kind
-	// Op says what was done: resolve, fetch, read, relate, advance, set branch.
+	// Op says what was done: resolve, fetch, verify, read, relate, advance, set branch.
 	Op string
 	// URL of the remote without credentials; empty where there is none.
 	URL string

@@ -43,6 +43,7 @@ type remote struct {
 	fetching gate
 	relating flights[[2]Commit, Relation]
 	related  relations
+	tags     tags
 	damaged  atomic.Bool // the store was seen to be damaged while it was read
 
 	mu    sync.Mutex // guards the folder and packs; never held while waiting for a server

@@ -86,9 +86,9 @@ func readCommit(o objects, c Commit) (commitInfo, error) {
 			}
 			info.tree = plumbing.NewHash(value)
 		case "author":
-			info.author, _ = signature(value)
+			info.author, _ = whoAndWhen(value)
 		case "committer":
-			_, info.time = signature(value)
+			_, info.time = whoAndWhen(value)
 		}
 	}
 	if info.tree.IsZero() {
@@ -97,8 +97,8 @@ func readCommit(o objects, c Commit) (commitInfo, error) {
 	return info, nil
 }
 
-// signature takes "Name <mail> 1700000000 +0100" apart.
-func signature(value string) (who string, at time.Time) {
+// whoAndWhen takes "Name <mail> 1700000000 +0100" apart.
+func whoAndWhen(value string) (who string, at time.Time) {
 	end := strings.LastIndex(value, ">")
 	who = strings.ToValidUTF8(value[:end+1], "?")
 	stamp := strings.Fields(value[end+1:])

@@ -73,7 +73,7 @@ func (k *Keys) verifySSH(s signed) (Signer, error) {
 
 func unknownHint(key ssh.PublicKey, print string) string {
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
-	if len(line) > 1000 {
+	if len(line) > 200 { // the message has other things to say
 		line = key.Type() + " …"
 	}
 	return fmt.Sprintf("if the key belongs to somebody who may sign (ssh-keygen -lf FILE.pub prints %s there), add a line to allowed_signers: PRINCIPAL %s", print, line)
