@@ -24,6 +24,8 @@ type diffOptions struct {
 	output       string
 	proof        bool
 	proofStates  int
+	// from and to are revisions that are compared with each other.
+	from, to string
 }
 
 func (c *cli) diffCommand() *cobra.Command {
@@ -42,6 +44,8 @@ NAME is a Mooring in the cluster. With -f the Mooring is read from a file, or fr
 input for "-", and need not be in the cluster yet; one with the same name that is there
 already is taken to be replaced by it.
 
+` + revisionsHelp + `
+
 ` + proofHelp + `
 
 ` + clusterHelp + `
@@ -50,6 +54,7 @@ is 1 as well: there is no such route without a difference.`,
 		Example: `  mooring diff prod -n mesh
   mooring diff -f mooring.yaml
   mooring diff prod --proof
+  mooring diff prod --from 4f0c12a --to 9ab3c01
   kubectl kustomize moorings | mooring diff -f -`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
@@ -57,6 +62,8 @@ is 1 as well: there is no such route without a difference.`,
 				return usageErrorf(cmd.CommandPath(), "NAME of a Mooring is missing, or -f FILE")
 			case len(names) > 0 && len(o.files) > 0:
 				return usageErrorf(cmd.CommandPath(), "NAME and -f FILE do not go together")
+			case o.proof && o.comparesRevisions():
+				return usageErrorf(cmd.CommandPath(), "--proof is about what lives, and does not go together with --from and --to")
 			}
 			return cannotTell(c.diff(cmd, o, names))
 		},
@@ -68,6 +75,7 @@ is 1 as well: there is no such route without a difference.`,
 	cmd.Flags().DurationVar(&o.fetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
 	cmd.Flags().BoolVar(&o.proof, "proof", false, "look for routes to nothing in every state between two writes of the plan")
 	cmd.Flags().IntVar(&o.proofStates, "proof-states", proof.DefaultLimit, "how many states --proof looks at where there are more")
+	o.addRevisionFlags(cmd)
 	addOutputFlag(cmd, &o.output, outputText, outputJSON)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = cmd.MarkFlagDirname("store")
@@ -92,6 +100,9 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 	syncer, err := c.previewer(cluster, o.store, o.fetchTimeout)
 	if err != nil {
 		return err
+	}
+	if o.comparesRevisions() {
+		return c.diffRevisions(ctx, o, syncer, wanted)
 	}
 	var errs []error
 	var previews []preview
