@@ -8,7 +8,23 @@ import (
 	"testing"
 
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/test/gitserver"
 )
+
+// The programs of this machine do it too, where tests allow them.
+func TestAdvanceLocally(t *testing.T) {
+	repo := gitserver.NewRepo(t, map[string]string{"v": "1"})
+	from := repos.Commit(repo.Resolve("main"))
+	repo.SetBranch("env/prod", "main")
+	to := repos.Commit(repo.Commit(gitserver.Change{Files: map[string]string{"v": "2"}}))
+	store, _ := open(t, repos.Options{AllowFile: true})
+	if err := store.Advance(t.Context(), repos.Remote{URL: "file://" + repo.Dir}, "env/prod", from, to); err != nil {
+		t.Fatal(err)
+	}
+	wantBranch(t, repo, "env/prod", to)
+	err := store.Advance(t.Context(), repos.Remote{URL: "file://" + repo.Dir}, "env/prod", to, from)
+	wantKind(t, err, repos.KindDiverged)
+}
 
 // Whatever a server answers to a push, only a report that the branch has moved is taken for success.
 func TestHostileReports(t *testing.T) {

@@ -208,7 +208,8 @@ type answered struct {
 	relation Relation
 }
 
-const keepRelations = 64
+// keepRelations is enough for some hundred environments of one repository, each with a few commits on their way.
+const keepRelations = 1000
 
 func (r *relations) get(key [2]Commit) (Relation, bool) {
 	r.mu.Lock()
