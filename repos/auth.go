@@ -16,10 +16,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Remote is a repository and how to get in.
+// Remote is a repository and how to get there and in.
 type Remote struct {
 	URL  string
 	Auth Auth
+	// Proxy on the way; the zero value leaves it to the environment of the process.
+	Proxy Proxy
 }
 
 // Auth is how to get in. The zero value is anonymous. However it is printed, it shows no secret.
@@ -47,6 +49,7 @@ type secrets struct {
 	hosts                      *knownHosts
 	roots                      *x509.CertPool
 	clientCert                 *tls.Certificate
+	app                        *githubApp
 	digest                     [sha256.Size]byte
 }
 
@@ -61,11 +64,16 @@ const (
 	keyCA         = "ca.crt"
 	keyCert       = "tls.crt"
 	keyCertKey    = "tls.key"
+	// The names that Flux used before, and still takes.
+	keyOldCA      = "caFile"
+	keyOldCert    = "certFile"
+	keyOldCertKey = "keyFile"
 )
 
 // AuthFromSecret reads the data of a Kubernetes Secret: username and password, bearerToken, identity (with password, if
-// the key is encrypted) and known_hosts, ca.crt, tls.crt and tls.key. Whether they go with a URL is seen when it is
-// asked for. The error names the key that is missing or wrong and never its value.
+// the key is encrypted) and known_hosts, ca.crt, tls.crt and tls.key, and those of a GitHub App: githubAppID,
+// githubAppInstallationID or githubAppInstallationOwner, githubAppPrivateKey, githubAppBaseURL. Whether they go with a
+// URL is seen when it is asked for. The error names the key that is missing or wrong and never its value.
 func AuthFromSecret(data map[string][]byte) (Auth, error) {
 	s := &secrets{
 		username: line(data[keyUsername]),
@@ -73,7 +81,7 @@ func AuthFromSecret(data map[string][]byte) (Auth, error) {
 		bearer:   line(data[keyBearer]),
 		digest:   digest(data),
 	}
-	for _, step := range []func(map[string][]byte) error{s.checkKeys, s.readIdentity, s.readTLS, s.checkPasswords} {
+	for _, step := range []func(map[string][]byte) error{s.checkKeys, s.readIdentity, s.readTLS, s.readApp, s.checkPasswords} {
 		if err := step(data); err != nil {
 			return Auth{}, err
 		}
@@ -102,12 +110,8 @@ func digest(data map[string][]byte) (sum [sha256.Size]byte) {
 }
 
 func (s *secrets) checkKeys(data map[string][]byte) error {
-	for key := range data {
-		if strings.HasPrefix(key, "githubApp") {
-			return failf(KindCredentials, "use a deploy key (identity, known_hosts) or a token (username, password) instead", "%s: GitHub Apps are not supported yet", key)
-		}
-	}
-	for _, key := range []string{keyUsername, keyPassword, keyBearer, keyIdentity, keyKnownHosts, keyCA, keyCert, keyCertKey} {
+	for _, key := range []string{keyUsername, keyPassword, keyBearer, keyIdentity, keyKnownHosts, keyCA, keyCert, keyCertKey,
+		keyOldCA, keyOldCert, keyOldCertKey, keyAppID, keyAppInstallation, keyAppOwner, keyAppKey, keyAppBase} {
 		if len(data[key]) > 0 {
 			return nil
 		}
@@ -153,29 +157,38 @@ func (s *secrets) readIdentity(data map[string][]byte) error {
 	return nil
 }
 
+// either gives the value of a key, or that of the one it was called before, and the name of which it was.
+func either(data map[string][]byte, key, old string) (string, []byte) {
+	if len(data[key]) == 0 && len(data[old]) > 0 {
+		return old, data[old]
+	}
+	return key, data[key]
+}
+
 func (s *secrets) readTLS(data map[string][]byte) error {
-	if ca := data[keyCA]; len(ca) > 0 {
+	if key, ca := either(data, keyCA, keyOldCA); len(ca) > 0 {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			pool = x509.NewCertPool() // a machine without authorities of its own
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			return failf(KindCredentials, "give the authority's certificate as PEM", "key %s holds no certificate", keyCA)
+			return failf(KindCredentials, "give the authority's certificate as PEM", "key %s holds no certificate", key)
 		}
 		s.roots = pool
 	}
-	cert, key := data[keyCert], data[keyCertKey]
+	certName, cert := either(data, keyCert, keyOldCert)
+	keyName, key := either(data, keyCertKey, keyOldCertKey)
 	switch {
 	case len(cert) == 0 && len(key) == 0:
 		return nil
 	case len(cert) == 0:
-		return failf(KindCredentials, "add the client certificate", "key %s is missing", keyCert)
+		return failf(KindCredentials, "add the client certificate", "key %s is missing", certName)
 	case len(key) == 0:
-		return failf(KindCredentials, "add the key of the client certificate", "key %s is missing", keyCertKey)
+		return failf(KindCredentials, "add the key of the client certificate", "key %s is missing", keyName)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return failf(KindCredentials, "give a certificate and its own key as PEM", "keys %s and %s are not a pair that can be read", keyCert, keyCertKey)
+		return failf(KindCredentials, "give a certificate and its own key as PEM", "keys %s and %s are not a pair that can be read", certName, keyName)
 	}
 	s.clientCert = &pair
 	return nil
@@ -199,6 +212,8 @@ func (s *secrets) checkPasswords(map[string][]byte) error {
 func (a Auth) fits(e endpoint) error {
 	s := a.secrets()
 	switch {
+	case e.scheme == "ssh" && s != nil && s.signer == nil && s.app != nil:
+		return failf(KindCredentials, "use the repository's https:// url, or add the keys identity and known_hosts", "the secret holds a GitHub App, whose tokens go with https alone")
 	case e.scheme == "ssh" && (s == nil || s.signer == nil):
 		return failf(KindCredentials, "name a Secret with the keys identity and known_hosts", "ssh needs a private key and known hosts")
 	case s == nil || e.scheme == "ssh" || e.scheme == "file":
@@ -207,6 +222,8 @@ func (a Auth) fits(e endpoint) error {
 		return failf(KindCredentials, "use https://, or leave out the Secret if the repository is public", "a secret is not sent over http, which does not encrypt")
 	case s.signer != nil && !a.sendsSecret() && s.clientCert == nil:
 		return failf(KindCredentials, "use an ssh:// url, or give username and password", "the secret holds an ssh key, and the url is %s", e.scheme)
+	case s.app != nil:
+		return s.app.fits(e.host)
 	}
 	return nil
 }
@@ -214,7 +231,7 @@ func (a Auth) fits(e endpoint) error {
 // sendsSecret tells whether HTTP requests carry a password or token.
 func (a Auth) sendsSecret() bool {
 	s := a.secrets()
-	return s != nil && (s.username != "" || s.bearer != "")
+	return s != nil && (s.username != "" || s.bearer != "" || s.app != nil)
 }
 
 func (a Auth) apply(r *http.Request) {
@@ -233,7 +250,11 @@ func (a Auth) scrub(text string) string {
 	if s == nil {
 		return clean(text)
 	}
-	for _, secret := range []string{s.password, s.bearer} {
+	hidden := []string{s.password, s.bearer}
+	if s.app != nil {
+		hidden = append(hidden, s.app.tokens()...)
+	}
+	for _, secret := range hidden {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
@@ -254,6 +275,7 @@ func (a Auth) String() string {
 	}{
 		{s.username != "", "basic"},
 		{s.bearer != "", "bearer"},
+		{s.app != nil, "GitHub App"},
 		{s.signer != nil, "ssh key"},
 		{s.clientCert != nil, "client certificate"},
 		{s.roots != nil, "own authority"},
@@ -273,7 +295,8 @@ func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // storeKey names the store of a remote. The credentials enter it, so that whoever has other ones, or none, does not get at
 // what was fetched with these.
-func storeKey(e endpoint, a Auth) string {
+// A GitHub App's key is part of them and its tokens are not, so a new token finds what the old one fetched.
+func storeKey(e endpoint, a Auth, p Proxy) string {
 	h := sha256.New()
 	for _, part := range []string{e.scheme, e.user, e.host, e.port, e.path} {
 		h.Write([]byte(part + "\x00"))
@@ -281,5 +304,6 @@ func storeKey(e endpoint, a Auth) string {
 	if s := a.secrets(); s != nil {
 		h.Write(s.digest[:])
 	}
+	h.Write([]byte(p.key()))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

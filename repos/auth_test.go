@@ -53,7 +53,6 @@ func TestAuthFromSecret(t *testing.T) {
 		{"no certificate", map[string]string{"tls.key": "rope"}, "key tls.crt is missing"},
 		{"no key", map[string]string{"tls.crt": "rope"}, "key tls.key is missing"},
 		{"bad pair", map[string]string{"tls.crt": "rope", "tls.key": "rope"}, "keys tls.crt and tls.key"},
-		{"app", map[string]string{"githubAppID": "7", "githubAppPrivateKey": "rope"}, "not supported yet"},
 		{"split header", map[string]string{"bearerToken": "a\nrope"}, "HTTP cannot carry"},
 	} {
 		_, err := repos.AuthFromSecret(secret(c.secret))

@@ -26,6 +26,8 @@ const (
 	KindHostKey Kind = "HostKey"
 	// KindTLS is a TLS server whose certificate is not trusted, or that does not trust ours.
 	KindTLS Kind = "TLS"
+	// KindProxy is a proxy that does not let us through.
+	KindProxy Kind = "Proxy"
 	// KindRedirect is a server that sends us where we do not follow.
 	KindRedirect Kind = "Redirect"
 	// KindNotFound is a repository that the server does not have, or does not show to us.

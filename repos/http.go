@@ -24,9 +24,16 @@ type httpTransport struct {
 	base   string
 	auth   Auth
 	client *http.Client
+	// timeout of shared work, such as asking for a token.
+	timeout time.Duration
 }
 
-func newHTTPTransport(e endpoint, auth Auth) *httpTransport {
+func newHTTPTransport(e endpoint, auth Auth, by Proxy, timeout time.Duration) *httpTransport {
+	return &httpTransport{base: e.String(), auth: auth, timeout: timeout, client: newHTTPClient(auth, by)}
+}
+
+// newHTTPClient makes the client for a repository and for the API of its forge.
+func newHTTPClient(auth Auth, by Proxy) *http.Client {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s := auth.secrets(); s != nil {
 		config.RootCAs = s.roots
@@ -34,18 +41,15 @@ func newHTTPTransport(e endpoint, auth Auth) *httpTransport {
 			config.Certificates = []tls.Certificate{*s.clientCert}
 		}
 	}
-	return &httpTransport{
-		base: e.String(),
-		auth: auth,
-		client: &http.Client{
-			CheckRedirect: checkRedirect,
-			Transport: &http.Transport{
-				Proxy:               http.ProxyFromEnvironment,
-				DialContext:         (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
-				TLSClientConfig:     config,
-				MaxIdleConnsPerHost: 2,
-				IdleConnTimeout:     30 * time.Second,
-			},
+	return &http.Client{
+		CheckRedirect: checkRedirect,
+		Transport: &http.Transport{
+			Proxy:                  by.forRequest,
+			OnProxyConnectResponse: proxyAnswer,
+			DialContext:            (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
+			TLSClientConfig:        config,
+			MaxIdleConnsPerHost:    2,
+			IdleConnTimeout:        30 * time.Second,
 		},
 	}
 }
@@ -122,27 +126,51 @@ func (s *httpSession) contentType(of string) string {
 	return "application/x-" + string(s.service) + "-" + of
 }
 
-// send makes one request and turns every answer but 200 into an error.
+// send makes one request and turns every answer but 200 into an error. A token of a GitHub App that is refused, since it
+// was revoked or ran out on the way, is replaced once.
 func (s *httpSession) send(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, failf(KindURL, urlHint, "the url does not parse")
+	for renewed := false; ; {
+		req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+		if err != nil {
+			return nil, failf(KindURL, urlHint, "the url does not parse")
+		}
+		req.Header.Set("User-Agent", "git/2 (mooring)") // some forges serve Git on their pages' urls to those that begin so
+		if method == http.MethodPost {
+			req.Header.Set("Content-Type", s.contentType("request"))
+			req.Header.Set("Accept", s.contentType("result"))
+		}
+		token, fresh, err := s.authorize(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		res, err := s.client.Do(req)
+		if err != nil {
+			return nil, sendError(err)
+		}
+		if res.StatusCode == http.StatusOK {
+			return res, nil
+		}
+		if res.StatusCode == http.StatusUnauthorized && token != "" && !fresh && !renewed {
+			closeBody(res.Body)
+			s.auth.secrets().app.forget(token)
+			renewed = true
+			continue
+		}
+		defer closeBody(res.Body)
+		return nil, s.statusError(res)
 	}
-	req.Header.Set("User-Agent", "git/2 (mooring)") // some forges serve Git on their pages' urls to those that begin so
-	if method == http.MethodPost {
-		req.Header.Set("Content-Type", s.contentType("request"))
-		req.Header.Set("Accept", s.contentType("result"))
+}
+
+// authorize puts the credentials into a request. It returns the token of a GitHub App, if that is what they are.
+func (s *httpSession) authorize(ctx context.Context, req *http.Request) (token string, fresh bool, err error) {
+	if sec := s.auth.secrets(); sec != nil && sec.app != nil {
+		if token, fresh, err = sec.app.token(ctx, s.client, s.timeout); err == nil {
+			req.SetBasicAuth(appUser, token)
+		}
+		return token, fresh, err
 	}
 	s.auth.apply(req)
-	res, err := s.client.Do(req)
-	if err != nil {
-		return nil, sendError(err)
-	}
-	if res.StatusCode == http.StatusOK {
-		return res, nil
-	}
-	defer closeBody(res.Body)
-	return nil, s.statusError(res)
+	return "", false, nil
 }
 
 // sendError sorts what can happen before there is an answer.
@@ -152,6 +180,9 @@ func sendError(err error) error {
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // without the URL, which the error carries already
+	}
+	if isProxy(err) {
+		return proxyTrouble(err)
 	}
 	if isTLS(err) {
 		return failf(KindTLS, "if the server has a private authority, put its certificate into the Secret as ca.crt", "%w", err)
@@ -183,6 +214,15 @@ func (s *httpSession) statusError(res *http.Response) error {
 	switch code := res.StatusCode; {
 	case code == http.StatusUnauthorized && s.auth.secrets() == nil:
 		return fail(KindAuth, status, "name a Secret with username and password, or bearerToken")
+	case code == http.StatusProxyAuthRequired: // over http the proxy answers in the server's place
+		return proxyStatus(res.Status)
+	case s.auth.secrets() != nil && s.auth.secrets().app != nil &&
+		(code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound):
+		kind := KindAuth
+		if code == http.StatusNotFound {
+			kind = KindNotFound
+		}
+		return fail(kind, status, "check the url, and that GitHub App "+s.auth.secrets().app.id+" is installed on this repository with the permission Contents")
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fail(KindAuth, status, authHint)
 	case code == http.StatusNotFound, code == http.StatusGone:

@@ -34,6 +34,7 @@ type remote struct {
 	dir       string
 	url       string
 	auth      Auth
+	by        Proxy
 	opts      Options
 	transport transport
 
@@ -52,18 +53,18 @@ type remote struct {
 	checked map[string]stamp
 }
 
-func newRemote(dir string, at endpoint, auth Auth, opts Options) *remote {
+func newRemote(dir string, at endpoint, auth Auth, by Proxy, opts Options) *remote {
 	m := &remote{
-		dir: dir, url: at.String(), auth: auth, opts: opts,
+		dir: dir, url: at.String(), auth: auth, by: by, opts: opts,
 		listing: newGate(), fetching: newGate(), packs: map[string]weak.Pointer[pack]{}, checked: map[string]stamp{},
 	}
 	switch at.scheme {
 	case "ssh":
-		m.transport = &sshTransport{at: at, auth: auth}
+		m.transport = &sshTransport{at: at, auth: auth, by: by}
 	case "file":
 		m.transport = &localTransport{path: at.path}
 	default:
-		m.transport = newHTTPTransport(at, auth)
+		m.transport = newHTTPTransport(at, auth, by, opts.Timeout)
 	}
 	return m
 }

@@ -22,6 +22,7 @@ import (
 type sshTransport struct {
 	at   endpoint
 	auth Auth
+	by   Proxy
 }
 
 // open connects and starts the command. Every byte goes through a connection that is closed when ctx ends, so nothing
@@ -44,7 +45,10 @@ func (t *sshTransport) open(ctx context.Context, with service) (session, error) 
 // dial connects and shakes hands. Without algorithms the host is unknown: then every sort of key is asked for, only
 // to name it in the error.
 func (t *sshTransport) dial(ctx context.Context, algorithms []string) (_ *ssh.Client, release func(), err error) {
-	conn, err := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext(ctx, "tcp", t.at.addr())
+	conn, err := t.by.dial(ctx, t.at.addr())
+	if KindOf(err) != "" {
+		return nil, nil, err
+	}
 	if err != nil {
 		return nil, nil, failf(KindUnavailable, "check that the host and port are right and can be reached from here", "%w", err)
 	}

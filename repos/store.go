@@ -3,14 +3,17 @@ package repos
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+	"weak"
 )
 
 // Options of a Store. The zero value is what an agent wants.
@@ -55,6 +58,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	remotes map[string]*remote
+	apps    map[[sha256.Size]byte]weak.Pointer[githubApp] // those that a remote uses, by their Secrets
 	swept   time.Time
 }
 
@@ -72,7 +76,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	return &Store{dir: dir, opts: opts, remotes: map[string]*remote{}}, nil
+	return &Store{dir: dir, opts: opts, remotes: map[string]*remote{}, apps: map[[sha256.Size]byte]weak.Pointer[githubApp]{}}, nil
 }
 
 // Resolve asks the remote which commit a ref points at. It is one listing of refs, and none at all for a commit. A ref
@@ -131,11 +135,11 @@ func (s *Store) remote(r Remote) (*remote, error) {
 	if err := r.Auth.fits(at); err != nil {
 		return nil, err
 	}
-	key := storeKey(at, r.Auth)
+	key := storeKey(at, r.Auth, r.Proxy)
 	s.mu.Lock()
 	m, ok := s.remotes[key]
 	if !ok {
-		m = newRemote(filepath.Join(s.dir, key), at, r.Auth, s.opts)
+		m = newRemote(filepath.Join(s.dir, key), at, s.share(r.Auth), r.Proxy, s.opts)
 		s.remotes[key] = m
 	}
 	due := time.Since(s.swept) > sweepEvery
@@ -152,9 +156,53 @@ func (s *Store) remote(r Remote) (*remote, error) {
 	return m, nil
 }
 
+// share gives all remotes with the same Secret of a GitHub App the same token. The caller holds the lock.
+func (s *Store) share(a Auth) Auth {
+	own := a.secrets()
+	if own == nil || own.app == nil {
+		return a
+	}
+	app := s.apps[own.digest].Value()
+	if app == nil {
+		s.apps[own.digest] = weak.Make(own.app)
+		return a
+	}
+	shared := *own
+	shared.app = app
+	return Auth{&sealed{open: func() *secrets { return &shared }}}
+}
+
+// Token gives what the API of a remote's forge wants to see: the token of a GitHub App's installation, renewed when it
+// is about to run out, else bearerToken or password. It is a secret.
+func (s *Store) Token(ctx context.Context, r Remote) (string, error) {
+	const op = "ask for a token"
+	m, err := s.remote(r)
+	if err != nil {
+		return "", locate(op, redact(r.URL), err)
+	}
+	own := m.auth.secrets()
+	switch {
+	case own != nil && own.app != nil:
+		ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+		defer cancel()
+		client := newHTTPClient(m.auth, m.by)
+		defer client.CloseIdleConnections()
+		token, _, err := own.app.token(ctx, client, s.opts.Timeout)
+		return token, within(ctx, op, m.url, s.opts.Timeout, err)
+	case own != nil && own.bearer != "":
+		return own.bearer, nil
+	case own != nil && own.username != "":
+		return own.password, nil
+	}
+	return "", locate(op, m.url, failf(KindCredentials, "add bearerToken, username and password, or a GitHub App to the Secret", "the secret holds no token"))
+}
+
 // sweep removes what nobody asked for lately, of the folders and of the memory. Errors are left for the next time:
 // they cost disk, nothing else.
 func (s *Store) sweep(current string) {
+	s.mu.Lock()
+	maps.DeleteFunc(s.apps, func(_ [sha256.Size]byte, app weak.Pointer[githubApp]) bool { return app.Value() == nil })
+	s.mu.Unlock()
 	folders, err := os.ReadDir(s.dir)
 	if err != nil {
 		return

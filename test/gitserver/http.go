@@ -32,6 +32,8 @@ type HTTPOptions struct {
 	ClientCert bool
 	// AllowPush lets clients push.
 	AllowPush bool
+	// App checks the tokens of its installation in place of a password, and answers the API below /api/v3.
+	App *GitHubApp
 }
 
 // StartHTTP serves opts.Root until Close is called or ctx ends.
@@ -107,6 +109,10 @@ func (s *Server) handler(opts HTTPOptions, backend string) http.Handler {
 		Logger: log.New(io.Discard, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if opts.App != nil && strings.HasPrefix(r.URL.Path, apiPrefix) {
+			opts.App.serve(w, r)
+			return
+		}
 		repo, op := splitRequest(r)
 		switch op {
 		case "info/refs":
@@ -139,6 +145,11 @@ func splitRequest(r *http.Request) (repo, op string) {
 
 func authorized(opts HTTPOptions, w http.ResponseWriter, r *http.Request) bool {
 	switch {
+	case opts.App != nil:
+		if opts.App.authorized(r) {
+			return true
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
 	case opts.BearerToken != "":
 		if r.Header.Get("Authorization") == "Bearer "+opts.BearerToken {
 			return true
