@@ -51,7 +51,7 @@ bears on it, and what was applied when.
 	cmd.ValidArgsFunction = o.cluster.completeNames
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "the Moorings of all namespaces")
 	addOutputFlag(cmd, &o.output, outputTable, outputWide, outputYAML, outputJSON)
-	cmd.AddCommand(c.getDriftCommand(), c.getAlarmsCommand(), c.getUnmanagedCommand(), c.getWindowsCommand())
+	cmd.AddCommand(c.getDriftCommand(), c.getAlarmsCommand(), c.getUnmanagedCommand(), c.getWindowsCommand(), c.getPromotionsCommand())
 	return cmd
 }
 
