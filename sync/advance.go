@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/forge"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -47,12 +49,13 @@ func (p *pass) promote(ctx context.Context, remote repos.Remote, at repos.Revisi
 	p.choose(ctx, way)
 	p.tell(way)
 	if way.chosen == nil {
+		p.merged(way)
 		return at
 	}
 	c := way.chosen
 	way.chosen = nil // it has still a way to go
 	if p.mooring.Spec.Promotion.Mode == v1alpha1.PromotionPullRequest {
-		p.propose(ctx, way, c)
+		p.propose(ctx, way, c, at)
 		return at
 	}
 	return p.advance(ctx, way, c, at)
@@ -91,6 +94,20 @@ func (p *pass) withoutContained(ctx context.Context, remote repos.Remote, way *p
 		}
 	}
 	return nil
+}
+
+// merged says of a pull request that is no longer waited for how it ended: what it proposed is in the branch. One whose commit still waits is told of as it was.
+func (p *pass) merged(way *promoting) {
+	s := p.mooring.Status.Promotion
+	if s == nil || s.PullRequest == nil || p.mooring.Spec.Promotion.Mode != v1alpha1.PromotionPullRequest {
+		return
+	}
+	pr := *s.PullRequest
+	waits := slices.ContainsFunc(way.all, func(c candidate) bool { return c.rev.String() == pr.Revision })
+	if !waits && pr.State == string(forge.Open) && way.there != nil {
+		pr.State = string(forge.Merged)
+	}
+	p.out.Promotion.PullRequest = &pr
 }
 
 func (p *pass) branch() string { return p.mooring.Spec.Source.Ref.Branch }
@@ -145,19 +162,4 @@ func (p *pass) writable(ctx context.Context) (repos.Remote, error) {
 func (p *pass) makesBranch(err error) bool {
 	promotion := p.mooring.Spec.Promotion
 	return promotion != nil && promotion.Mode == v1alpha1.PromotionFastForward && errors.Is(err, repos.ErrRefNotFound) && p.here().IsZero() && !p.previewing
-}
-
-// propose is not there yet: it says so.
-func (p *pass) propose(_ context.Context, way *promoting, c *candidate) {
-	c.state, c.waits = v1alpha1.ReasonPromotionFailed, "is proven there"
-	p.tell(way)
-	p.notPromoted(v1alpha1.ReasonPromotionFailed, errors.New("mode PullRequest is not supported by this version of Mooring"))
-}
-
-// metrics are not asked yet: a gate that nobody looks at is closed.
-func (p *pass) metrics(context.Context) string {
-	if len(p.mooring.Spec.Promotion.Metrics) == 0 {
-		return ""
-	}
-	return "promotion.metrics is not supported by this version of Mooring"
 }

@@ -110,6 +110,7 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 		moorings: reader,
 		proxies:  proxies,
 		pusher:   store,
+		proposer: toForge,
 		parent:   parent{client: writer, tool: "mooring/" + opts.Version},
 	}, applier, nil
 }

@@ -23,13 +23,14 @@ type Stages struct {
 	Moorings lister
 	Owners   lister
 	Pusher   pusher
+	Proposer proposer
 }
 
 // NewWith makes a Syncer of these stages.
 func NewWith(s Stages) *Syncer {
 	made := &Syncer{
 		source: s.Source, renderer: s.Renderer, checker: s.Checker, surveyor: s.Surveyor, applier: s.Applier,
-		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings, owners: s.Owners, pusher: s.Pusher,
+		reader: s.Reader, parent: parent{client: s.Client, tool: "mooring/test"}, moorings: s.Moorings, owners: s.Owners, pusher: s.Pusher, proposer: s.Proposer,
 	}
 	if s.Slots > 0 {
 		made.slots = make(slots, s.Slots)

@@ -45,6 +45,7 @@ type Syncer struct {
 	reader   reader
 	proxies  *istiod.Client // nil where nobody asks
 	pusher   pusher
+	proposer proposer
 	parent   parent
 	moorings lister
 	owners   lister // nil where nobody is told what nobody manages
@@ -193,6 +194,7 @@ func (p *pass) newest(ctx context.Context, remote repos.Remote) (repos.Revision,
 		return repos.Revision{}, err
 	}
 	p.asked(at, rev)
+	p.askedGit = true
 	return rev, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync"
+	"github.com/mooring-dev/mooring/sync/forge"
 	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
@@ -53,6 +54,7 @@ type world struct {
 	sickAt     string // the commit that is not healthy
 	beforePlan func()
 	diverged   bool
+	propose    func(context.Context, forge.Options, forge.Proposal) (forge.PullRequest, error)
 	pushErr    error
 	pushed     []string
 	relates    int
@@ -80,7 +82,7 @@ func newWorld() *world {
 
 // restarted is another agent over the same world: it remembers nothing.
 func (w *world) restarted() *sync.Syncer {
-	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Checker: w, Surveyor: w, Applier: w, Reader: w, Pusher: w})
+	return sync.NewWith(sync.Stages{Source: w, Renderer: w, Checker: w, Surveyor: w, Applier: w, Reader: w, Pusher: w, Proposer: w.propose})
 }
 
 // rev makes a revision whose commit id is one repeated digit.

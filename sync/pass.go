@@ -64,6 +64,8 @@ type pass struct {
 	// way to the environment that is followed, and why what a preview shows does not come from it yet.
 	way       *promoting
 	heldThere error
+	// askedGit is true once this pass has asked Git which commit is the newest.
+	askedGit bool
 	// readBeside is true once this pass has read what lives beside its objects.
 	readBeside bool
 }

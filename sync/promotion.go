@@ -42,6 +42,11 @@ func (w *promoting) has(commit repos.Commit) bool {
 	})
 }
 
+// index of a candidate.
+func (w *promoting) index(c *candidate) int {
+	return slices.IndexFunc(w.all, func(other candidate) bool { return other.rev == c.rev })
+}
+
 // follow is the revision that a pass works for in mode Follow: the newest one that may come, else the one that is here.
 func (p *pass) follow(ctx context.Context, remote repos.Remote) (repos.Revision, error) {
 	here := p.here()
@@ -90,6 +95,11 @@ func (p *pass) lookThere(ctx context.Context, here repos.Commit) (*promoting, er
 		return nil, &StageError{Stage: report.StagePromotion, Err: &mendable{
 			error: fmt.Errorf("Mooring %s follows branch %q and this one %q; in mode Follow both follow the same", way.from, branch, ours),
 			mend:  "name the same branch in spec.source.ref, or use mode FastForward or PullRequest",
+		}}
+	}
+	if there.Spec.Promotion != nil && followed(there) == client.ObjectKeyFromObject(p.mooring) {
+		return nil, &StageError{Stage: report.StagePromotion, Err: &mendable{
+			error: fmt.Errorf("spec.promotion goes round in a circle: this Mooring follows %s, and Mooring %[1]s follows this one", way.from), mend: editMooring,
 		}}
 	}
 	way.there = there
@@ -276,7 +286,7 @@ func (p *pass) tellChosen() {
 		return
 	}
 	r, c := p.out.Promotion, p.way.chosen
-	at := min(slices.IndexFunc(p.way.all, func(other candidate) bool { return other.rev == c.rev }), len(r.Candidates))
+	at := min(p.way.index(c), len(r.Candidates))
 	if p.out.Applied.Commit == c.rev.Commit {
 		r.Promoted, r.Candidates = c.rev, r.Candidates[:at] // those below it are older
 		return

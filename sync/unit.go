@@ -75,6 +75,7 @@ type unit struct {
 	// soaks is when a commit will be proven there, if nothing happens; zero for never.
 	soaks         time.Time
 	promotionExpr compiledExpr
+	proposal      proposal
 	// rollback is what was taken back, once that is known better than the status tells it.
 	rollback      *v1alpha1.RollbackStatus
 	rollbackKnown bool

@@ -210,9 +210,15 @@ func TestWhatIsTold(t *testing.T) {
 	beside := mooring("shop/prod", applied, "")
 	beside.Status.Unmanaged = []v1alpha1.UnmanagedEntry{{Object: "EnvoyFilter/shop/old", BearsOn: "web.shop", Why: "it patches their listeners", Managers: []string{"kubectl"}}}
 	beside.Status.UnmanagedCount = 1
+	waits := mooring("shop/prod", applied, "")
+	waits.Status.Conditions = append(waits.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionPromoted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAwaitingApproval, Message: "main@sha1:bbbb waits for a person",
+	})
+	soaks := mooring("shop/prod", applied, "")
+	soaks.Status.Conditions = append(soaks.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPromoted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSoaking})
 	unwritten := mooring("shop/prod", failed, denied)
 	unwritten.Status.Conditions = append(unwritten.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: "NotCorrected"})
-	all := []v1alpha1.AlarmEvent{"drift", "driftCorrected", "failed", "guarded", "recovered", "applied", "fight", "unmanaged"}
+	all := []v1alpha1.AlarmEvent{"drift", "driftCorrected", "failed", "guarded", "recovered", "applied", "fight", "unmanaged", "promotion"}
 	commit := report.Event{Reason: applied, Note: "main@sha1:aaaa: 3 created"}
 	for _, c := range []struct {
 		name    string
@@ -230,6 +236,9 @@ func TestWhatIsTold(t *testing.T) {
 		{"not written", unwritten, report.Outcome{}, report.Event{}, nil, "shop/prod: failed (ApplyFailed)", denied},
 		{"unmanaged", beside, report.Outcome{}, report.Event{}, all, "shop/prod: has unmanaged objects beside it", "EnvoyFilter/shop/old bears on web.shop: it patches their listeners (written by kubectl)"},
 		{"unmanaged, not asked for", beside, report.Outcome{}, report.Event{}, nil, "", ""},
+		{"promotion", waits, report.Outcome{}, report.Event{}, all, "shop/prod: has a proven commit that does not come by itself", "main@sha1:bbbb waits for a person"},
+		{"promotion, not asked for", waits, report.Outcome{}, report.Event{}, nil, "", ""},
+		{"promotion that soaks", soaks, report.Outcome{}, report.Event{}, all, "", ""},
 		{"fight", fight, report.Outcome{}, report.Event{}, nil, "shop/prod: is fought over", "/spec/http of VirtualService/shop/web, which other writes as well: put back 4 times"},
 		{"corrected", mooring("shop/prod", applied, ""), report.Outcome{}, report.Event{Reason: "DriftCorrected", Note: "by kubectl-edit"}, all, "shop/prod: drifted and was put back", "by kubectl-edit"},
 		{"corrected, not asked for", mooring("shop/prod", applied, ""), report.Outcome{}, report.Event{Reason: "DriftCorrected", Note: "by kubectl-edit"}, nil, "", ""},

@@ -21,6 +21,7 @@ const (
 	aspectDrift     aspect = "drift"
 	aspectFight     aspect = "fight"
 	aspectUnmanaged aspect = "unmanaged"
+	aspectPromotion aspect = "promotion"
 )
 
 // aspectOf an event that is a fault.
@@ -32,6 +33,8 @@ func aspectOf(e v1alpha1.AlarmEvent) aspect {
 		return aspectFight
 	case v1alpha1.AlarmUnmanaged:
 		return aspectUnmanaged
+	case v1alpha1.AlarmPromotion:
+		return aspectPromotion
 	}
 	return aspectReady
 }
@@ -83,7 +86,9 @@ func look(m *v1alpha1.Mooring) *mooring {
 
 func levels(m *v1alpha1.Mooring) map[aspect]level {
 	ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-	found := map[aspect]level{aspectReady: readiness(ready), aspectDrift: drift(m, ready), aspectFight: fight(m), aspectUnmanaged: unmanaged(m)}
+	found := map[aspect]level{
+		aspectReady: readiness(ready), aspectDrift: drift(m, ready), aspectFight: fight(m), aspectUnmanaged: unmanaged(m), aspectPromotion: promotion(m),
+	}
 	if ready != nil && ready.Reason == v1alpha1.ReasonSuspended {
 		for a := range found {
 			found[a] = level{state: gone}
@@ -163,6 +168,19 @@ func unmanaged(m *v1alpha1.Mooring) level {
 		f.since = since.Time
 	}
 	return level{faulty, f}
+}
+
+// promotion that does not go on without a person. What soaks, or waits for a window, goes on by itself.
+func promotion(m *v1alpha1.Mooring) level {
+	promoted := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionPromoted)
+	if promoted == nil {
+		return level{state: fine}
+	}
+	switch promoted.Reason {
+	case v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonAwaitingMerge, v1alpha1.ReasonGateClosed, v1alpha1.ReasonDiverged, v1alpha1.ReasonPromotionFailed:
+		return level{faulty, fault{event: v1alpha1.AlarmPromotion, reason: promoted.Reason, message: promoted.Message, since: promoted.LastTransitionTime.Time}}
+	}
+	return level{state: fine}
 }
 
 // shown is how many of a list a message names in full.

@@ -98,6 +98,7 @@ func (g Group) verb(over bool) string {
 		v1alpha1.AlarmGuarded:        "waits for a word",
 		v1alpha1.AlarmFight:          "is fought over",
 		v1alpha1.AlarmUnmanaged:      "has unmanaged objects beside it",
+		v1alpha1.AlarmPromotion:      "has a proven commit that does not come by itself",
 		v1alpha1.AlarmApplied:        "applied a commit",
 	}[g.Event]
 	if over {

@@ -104,7 +104,7 @@ func (f *Forge) explain(op string, w *wire, err error) error {
 		return nil
 	}
 	e := f.sort(w.refusal(), err)
-	e.Op, e.Place = op, string(f.place.Provider)+" "+f.place.Repository
+	e.Op, e.Place = op, f.name()
 	return e
 }
 

@@ -83,6 +83,8 @@ type request struct {
 	state  State
 	// head is the id that the forge gives for the head branch. Of one that is not open it may be that of a branch that has moved on.
 	head string
+	// final is that id as it was when it was merged or closed, where the forge keeps it.
+	final string
 	// merge is the commit on the base branch that holds it, once it is merged.
 	merge string
 	text

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 
 // pages of the list of pull requests that are looked through, of 50 each: of those that are open, and of those that are not.
 const openPages, donePages = 10, 4
+
+// maxEnds is how many pull requests are asked for their last commit, one by one.
+const maxEnds = 5
 
 type giteaClient struct {
 	client      *gitea.Client
@@ -53,7 +57,30 @@ func (g *giteaClient) find(_ context.Context, head, base string) ([]request, err
 	if err != nil || len(open) > 0 {
 		return open, err
 	}
-	return g.list(head, base, gitea.ListPullRequestsOptions{State: gitea.StateClosed, Sort: "recentupdate"}, donePages)
+	done, err := g.list(head, base, gitea.ListPullRequestsOptions{State: gitea.StateClosed, Sort: "recentupdate"}, donePages)
+	if err != nil {
+		return nil, err
+	}
+	return done, g.ends(done)
+}
+
+// ends finds what the last commits were of those whose bodies no longer tell. What is pushed to the branch later does not come to the ref of one that is closed.
+func (g *giteaClient) ends(done []request) error {
+	asked := 0
+	for i := range done {
+		if promoted(done[i].body) != "" || asked == maxEnds {
+			continue
+		}
+		asked++
+		ref, answer, err := g.client.GetRepoRef(g.owner, g.name, fmt.Sprintf("pull/%d/head", done[i].number))
+		switch {
+		case err == nil && ref.Object != nil:
+			done[i].final = ref.Object.SHA
+		case err != nil && (answer == nil || answer.StatusCode != http.StatusNotFound):
+			return err
+		}
+	}
+	return nil
 }
 
 func (g *giteaClient) list(head, base string, o gitea.ListPullRequestsOptions, pages int) ([]request, error) {

@@ -76,9 +76,9 @@ func (g *gitHub) request(pr *github.PullRequest) request {
 	switch {
 	case pr.MergedAt != nil:
 		// Of one that is open, this is a merge that GitHub only tried.
-		r.state, r.merge = Merged, pr.GetMergeCommitSHA()
+		r.state, r.merge, r.final = Merged, pr.GetMergeCommitSHA(), r.head
 	case pr.GetState() == "closed":
-		r.state = Closed
+		r.state, r.final = Closed, r.head // what is pushed later does not come to it any more
 	}
 	return r
 }

@@ -72,7 +72,7 @@ func (g *gitLab) request(mr *gitlab.BasicMergeRequest) request {
 	switch mr.State { // opened, and locked while it is being merged
 	case "merged":
 		// A fast forward makes no commit of its own.
-		r.state, r.merge = Merged, cmp.Or(mr.MergeCommitSHA, mr.SquashCommitSHA, mr.SHA)
+		r.state, r.merge, r.final = Merged, cmp.Or(mr.MergeCommitSHA, mr.SquashCommitSHA, mr.SHA), mr.SHA
 	case "closed":
 		r.state = Closed
 	}

@@ -26,6 +26,7 @@ type Metrics struct {
 	interval    *prometheus.GaugeVec
 	gitInterval *prometheus.GaugeVec
 	window      *prometheus.GaugeVec
+	promoted    *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -86,6 +87,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m.window = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "mooring_window_open", Help: "1 while new revisions may be applied, 0 while spec.windows holds them. Only of Moorings that have windows.",
 	}, unit)
+	m.promoted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "mooring_promoted", Help: "1 when nothing waits to be promoted here, else 0; the label reason is that of the condition Promoted. Only of Moorings that follow another one.",
+	}, with("reason"))
 	for _, c := range m.all() {
 		reg.MustRegister(c)
 	}
@@ -99,7 +103,7 @@ type collector interface {
 }
 
 func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval, m.gitInterval, m.window}
+	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval, m.gitInterval, m.window, m.promoted}
 }
 
 // Forget drops every series of a Mooring that is gone.
@@ -126,6 +130,7 @@ func (m *Metrics) Observe(namespace, name string, out Outcome) {
 		m.gitInterval.WithLabelValues(namespace, name).Set(out.GitInterval.Seconds())
 	}
 	m.observeWindow(namespace, name, out)
+	m.observePromotion(namespace, name, out)
 	for stage, took := range out.Took {
 		m.stages.WithLabelValues(namespace, name, string(stage)).Observe(took.Seconds())
 	}
@@ -180,6 +185,16 @@ func (m *Metrics) observeWindow(namespace, name string, out Outcome) {
 		return
 	}
 	m.window.WithLabelValues(namespace, name).Set(number(*out.Window))
+}
+
+// observePromotion drops the series of a Mooring that follows nobody any more.
+func (m *Metrics) observePromotion(namespace, name string, out Outcome) {
+	if w := out.Promotion; w != nil || !out.Follows {
+		m.promoted.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+		if w != nil {
+			m.promoted.WithLabelValues(namespace, name, w.Reason).Set(number(w.Reason == v1alpha1.ReasonUpToDate))
+		}
+	}
 }
 
 func number(b bool) float64 {

@@ -59,7 +59,7 @@ func promotions(before, after v1alpha1.MooringStatus, out Outcome) []Event {
 		events = append(events, Event{corev1.EventTypeNormal, v1alpha1.ConditionPromoted, "Promote", rev + " was let through"})
 	}
 	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionPromoted), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionPromoted)
-	if is == nil || was != nil && was.Reason == is.Reason && was.Message == is.Message {
+	if is == nil || was != nil && was.Reason == is.Reason && (was.Message == is.Message || is.Reason == v1alpha1.ReasonGateClosed) { // a number that was measured is another one each time
 		return events
 	}
 	switch is.Reason {

@@ -63,13 +63,14 @@ type AlarmSpec struct {
 
 	// What is told. drift: live objects differ from Git and stay so. driftCorrected: somebody changed objects, and they were put
 	// back. failed: the newest commit is not in force. guarded: a plan waits for a human's word. fight: somebody undoes what Mooring writes. unmanaged:
-	// objects that no Mooring owns bear on hosts of one that does. recovered: one of these that was told is over. applied:
+	// objects that no Mooring owns bear on hosts of one that does. promotion: a commit that is proven in the environment that is followed waits for a person, or is
+	// refused. recovered: one of these that was told is over. applied:
 	// a commit came into force.
 	// +optional
 	// +listType=set
 	// +kubebuilder:default={drift,failed,guarded,fight,recovered}
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=9
 	Events []AlarmEvent `json:"events,omitempty"`
 
 	// Sends to chats, mail and webhooks, by the addresses of github.com/nicholas-fedor/shoutrrr.
@@ -110,7 +111,7 @@ type AlarmSpec struct {
 
 // AlarmEvent is something that happens to a Mooring.
 //
-// +kubebuilder:validation:Enum=drift;driftCorrected;failed;guarded;recovered;applied;fight;unmanaged
+// +kubebuilder:validation:Enum=drift;driftCorrected;failed;guarded;recovered;applied;fight;unmanaged;promotion
 type AlarmEvent string
 
 // The events: a closed list.
@@ -131,6 +132,8 @@ const (
 	AlarmFight AlarmEvent = "fight"
 	// AlarmUnmanaged : objects that no Mooring owns bear on hosts of one that does.
 	AlarmUnmanaged AlarmEvent = "unmanaged"
+	// AlarmPromotion : a commit that is proven in another environment does not come without a person.
+	AlarmPromotion AlarmEvent = "promotion"
 )
 
 // MooringSelector picks Moorings: by exactly one of its fields.

@@ -25,7 +25,7 @@ func TestAlarms(t *testing.T) {
 		"chat":         {shout, ""},
 		"alertmanager": {manager, ""},
 		"every field": {shout + `, moorings: [{name: prod}, {labelSelector: {matchLabels: {a: b}}}], namespaces: [shop, "*"],
-			events: [drift, driftCorrected, failed, guarded, recovered, applied, fight, unmanaged], template: {title: "{{.Title}}", text: "{{.Text}}"},
+			events: [drift, driftCorrected, failed, guarded, recovered, applied, fight, unmanaged, promotion], template: {title: "{{.Title}}", text: "{{.Text}}"},
 			groupWait: 2m, groupInterval: 1h, suspend: true`, ""},
 		"every field of alertmanager": {`alertmanager: {url: "https://a.example.com/prefix", secretRef: {name: b}, labels: {cluster: prod}}`, ""},
 		"nowhere":                     {`suspend: false`, "exactly one of shoutrrr and alertmanager must be set"},

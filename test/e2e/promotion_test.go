@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
+	"github.com/mooring-dev/mooring/test/prometheus"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -252,4 +256,33 @@ func TestOnFailureGoesBackByItself(t *testing.T) {
 	if m.Status.Rollback != nil {
 		t.Errorf("the rollback is still told of: %+v", m.Status.Rollback)
 	}
+}
+
+// TestSuccessRateHoldsAPromotion asks a real Prometheus. A number that is too low holds the commit, so does a Prometheus that is away, and a good one lets it through.
+func TestSuccessRateHoldsAPromotion(t *testing.T) {
+	w := shared(t)
+	var rate atomic.Value
+	rate.Store("0.87")
+	mesh := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(rw, "success{app=\"cart\"} %s\n", rate.Load())
+	}))
+	t.Cleanup(mesh.Close)
+	p := prometheus.Start(t, mesh.Listener.Addr().String())
+	p.Await(`success`)
+
+	s := newSite(t, w.World, overlays("1"))
+	s.mooring("staging", at("overlays/staging"))
+	gate := v1alpha1.MetricGate{Name: "success rate", Address: p.URL, Query: `min_over_time(success[$soak])`, Min: new(v1alpha1.Decimal("0.99"))}
+	prod := s.mooring("prod", these(at("overlays/prod"), every(2*time.Second), follows("staging", 5*time.Second), func(m *mooring) {
+		m.Spec.Promotion.Metrics = []v1alpha1.MetricGate{gate}
+	}))
+	first := s.head()
+	prod.until("the rate is too low", promoted(v1alpha1.ReasonGateClosed, first, "success rate is 0.87", "want at least 0.99"))
+	prod.event(v1alpha1.ReasonGateClosed, first, "success rate is 0.87")
+	s.want("staging=1")
+	prod.edit(func(m *mooring) { m.Spec.Promotion.Metrics[0].Address = "http://127.0.0.1:1" })
+	prod.until("nobody answers", promoted(v1alpha1.ReasonGateClosed, "127.0.0.1:1"))
+	rate.Store("0.999")
+	prod.edit(func(m *mooring) { m.Spec.Promotion.Metrics[0].Address = p.URL })
+	prod.inForce(first)
 }
