@@ -108,6 +108,11 @@ ENABLED = false
 [packages]
 ENABLED = false
 
+[api]
+; so few, so that whoever lists turns pages
+MAX_RESPONSE_ITEMS = 3
+DEFAULT_PAGING_NUM = 3
+
 [webhook]
 ALLOWED_HOST_LIST = loopback
 `))

@@ -44,9 +44,15 @@ func (r *Repository) Request(number int64) *gitea.PullRequest {
 // Requests gives all pull requests, the newest first.
 func (r *Repository) Requests() []*gitea.PullRequest {
 	r.t.Helper()
-	all, _, err := r.by.Client.ListRepoPullRequests(r.Owner, r.Name, gitea.ListPullRequestsOptions{State: gitea.StateAll})
-	if err != nil {
-		r.t.Fatalf("list pull requests: %v", err)
+	var all []*gitea.PullRequest
+	o := gitea.ListPullRequestsOptions{State: gitea.StateAll}
+	for o.Page = 1; o.Page > 0; {
+		some, answer, err := r.by.Client.ListRepoPullRequests(r.Owner, r.Name, o)
+		if err != nil {
+			r.t.Fatalf("list pull requests: %v", err)
+		}
+		all = append(all, some...)
+		o.Page = answer.NextPage
 	}
 	return all
 }
