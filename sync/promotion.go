@@ -156,11 +156,15 @@ func (p *pass) forwardsOnly(ctx context.Context, remote repos.Remote, way *promo
 	return nil
 }
 
-// relate asks Git, which may take its time.
+// relate asks Git, which may take its time. A commit that no branch has any more, since somebody has rewritten one, is contained in nothing.
 func (p *pass) relate(ctx context.Context, remote repos.Remote, from, to repos.Commit) (repos.Relation, error) {
 	p.slots.give()
 	defer p.slots.take()
-	return p.pusher.Relate(ctx, remote, from, to)
+	relation, err := p.pusher.Relate(ctx, remote, from, to)
+	if repos.KindOf(err) == repos.KindCommitNotFound {
+		return repos.Diverged, nil
+	}
+	return relation, err
 }
 
 // choose finds the newest commit for which everything speaks, and notes of the others what they wait for.

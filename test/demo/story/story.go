@@ -95,6 +95,8 @@ func (s *Story) Steps() []Step {
 		{"A file is removed", s.prune},
 		{"A broken commit", s.broken},
 		{"An emptied path", s.emptied},
+		{"From staging to prod", s.promotion},
+		{"Back, and forward again", s.rollback},
 	}
 }
 
