@@ -68,7 +68,7 @@ func (s Signed) String() string {
 }
 
 // Verify tells who signed a revision. The commit is fetched if need be, the tag always asked for. A signature that does not count is an error of
-// KindVerification; all others are of the way to it.
+// KindVerification, whose words are about the revision and do not name it; all others are of the way to it.
 //
 // A tag counts for the revision when it is the one of this name, says so itself, and points at this very commit: so nobody
 // can let an old signed tag stand under a new name.
@@ -96,7 +96,11 @@ func (s *Store) Verify(ctx context.Context, r Remote, rev Revision, mode VerifyM
 		}
 	}
 	if mode != VerifyTag {
-		if signed.Commit, err = m.verifyCommit(ctx, rev, by); err != nil {
+		of := ""
+		if mode == VerifyTagAndHead {
+			of = "its commit: "
+		}
+		if signed.Commit, err = m.verifyCommit(ctx, rev, of, by); err != nil {
 			return Signed{}, m.unverified(ctx, op, err)
 		}
 	}
@@ -111,7 +115,7 @@ func (m *remote) unverified(ctx context.Context, op string, err error) error {
 	return within(ctx, op, m.url, m.opts.Timeout, err)
 }
 
-func (m *remote) verifyCommit(ctx context.Context, rev Revision, by *Signers) (signature.Signer, error) {
+func (m *remote) verifyCommit(ctx context.Context, rev Revision, of string, by *Signers) (signature.Signer, error) {
 	snap, err := m.snapshot(ctx, rev)
 	if err != nil {
 		return signature.Signer{}, err
@@ -121,7 +125,7 @@ func (m *remote) verifyCommit(ctx context.Context, rev Revision, by *Signers) (s
 		return signature.Signer{}, failf(KindStore, "it is fetched anew", "read commit %s: %w", rev.Commit, err)
 	}
 	who, err := by.keys.VerifyCommit(raw, time.Now())
-	return who, notCounting("commit "+string(rev.Commit), err)
+	return who, notCounting(of, err)
 }
 
 func (m *remote) verifyTag(ctx context.Context, rev Revision, by *Signers) (signature.Signer, error) {
@@ -129,13 +133,12 @@ func (m *remote) verifyTag(ctx context.Context, rev Revision, by *Signers) (sign
 	if err != nil {
 		return signature.Signer{}, err
 	}
-	what := fmt.Sprintf("tag %q", rev.Ref)
 	who, err := by.keys.VerifyTag(raw, time.Now())
 	if err != nil {
-		return signature.Signer{}, notCounting(what, err)
+		return signature.Signer{}, notCounting("its tag: ", err)
 	}
 	if err := tagIsOf(raw, rev); err != nil {
-		return signature.Signer{}, failf(KindVerification, "make the tag anew: git tag -s "+rev.Ref, "%s: %w", what, err)
+		return signature.Signer{}, failf(KindVerification, "make the tag anew: git tag -s "+rev.Ref, "its tag: %w", err)
 	}
 	return who, nil
 }
@@ -149,7 +152,7 @@ func notCounting(what string, err error) error {
 	if e, ok := errors.AsType[*signature.Error](err); ok {
 		hint = e.Hint
 	}
-	return fail(KindVerification, fmt.Errorf("%s: %w", what, err), hint)
+	return fail(KindVerification, fmt.Errorf("%s%w", what, err), hint)
 }
 
 // tagIsOf reads the first lines of a tag, which say what it is of and what it is called.
@@ -233,9 +236,9 @@ func (m *remote) askTag(ctx context.Context, rev Revision, filter packp.Filter) 
 	case !there:
 		return nil, fail(KindRefNotFound, Ref{Tag: rev.Ref}.missing(adv), "create it, or correct the name in the source")
 	case !annotated:
-		return nil, failf(KindVerification, "make a signed one: git tag -s -f "+rev.Ref, "tag %q: it is no annotated tag, and only these can be signed", rev.Ref)
+		return nil, failf(KindVerification, "make a signed one: git tag -s -f "+rev.Ref, "its tag is no annotated one, and only these can be signed")
 	case of != rev.Commit.hash():
-		return nil, failf(KindVerification, "", "tag %q: it points at commit %s by now, so that nothing vouches for %s", rev.Ref, of, rev.Commit)
+		return nil, failf(KindVerification, "", "its tag points at commit %s by now", of)
 	}
 	if raw := m.tags.get(id); raw != nil {
 		return raw, nil

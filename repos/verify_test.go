@@ -76,19 +76,19 @@ func TestVerify(t *testing.T) {
 				says   string
 			}{
 				{name: "commit signed", rev: signed, mode: repos.VerifyHead},
-				{name: "commit unsigned", rev: unsigned, mode: repos.VerifyHead, reason: signature.Unsigned, says: "commit " + string(unsigned.Commit) + ": it has no signature"},
+				{name: "commit unsigned", rev: unsigned, mode: repos.VerifyHead, reason: signature.Unsigned, says: "it has no signature"},
 				{name: "commit of a stranger", rev: foreign, mode: repos.VerifyHead, reason: signature.UnknownSigner, says: "SHA256:"},
 				{name: "both signed", rev: signTag(r, signed.Commit, "commit", "both", "both", jane), mode: repos.VerifyTagAndHead},
 				{name: "tag signed, commit not", rev: signTag(r, unsigned.Commit, "commit", "t1", "t1", jane), mode: repos.VerifyTag},
-				{name: "tag signed, commit not, both wanted", rev: signTag(r, unsigned.Commit, "commit", "t2", "t2", jane), mode: repos.VerifyTagAndHead, reason: signature.Unsigned, says: "commit "},
-				{name: "commit signed, tag not", rev: signTag(r, signed.Commit, "commit", "t3", "t3", nil), mode: repos.VerifyTag, reason: signature.Unsigned, says: `tag "t3": it has no signature`},
-				{name: "commit signed, tag not, both wanted", rev: signTag(r, signed.Commit, "commit", "t4", "t4", nil), mode: repos.VerifyTagAndHead, reason: signature.Unsigned, says: `tag "t4"`},
+				{name: "tag signed, commit not, both wanted", rev: signTag(r, unsigned.Commit, "commit", "t2", "t2", jane), mode: repos.VerifyTagAndHead, reason: signature.Unsigned, says: "its commit: it has no signature"},
+				{name: "commit signed, tag not", rev: signTag(r, signed.Commit, "commit", "t3", "t3", nil), mode: repos.VerifyTag, reason: signature.Unsigned, says: "its tag: it has no signature"},
+				{name: "commit signed, tag not, both wanted", rev: signTag(r, signed.Commit, "commit", "t4", "t4", nil), mode: repos.VerifyTagAndHead, reason: signature.Unsigned, says: "its tag: it has no signature"},
 				{name: "commit signed, tag not, commit wanted", rev: signTag(r, signed.Commit, "commit", "t5", "t5", nil), mode: repos.VerifyHead},
 				{name: "tag of a stranger", rev: signTag(r, signed.Commit, "commit", "t6", "t6", stranger), mode: repos.VerifyTag, reason: signature.UnknownSigner},
 				{name: "old tag under a new name", rev: signTag(r, signed.Commit, "commit", "v1", "v2", jane), mode: repos.VerifyTag, kind: repos.KindVerification, says: `it says "tag v1"`},
-				{name: "lightweight tag", rev: repos.Revision{Ref: "light", Commit: signed.Commit}, mode: repos.VerifyTag, kind: repos.KindVerification, says: "no annotated tag"},
+				{name: "lightweight tag", rev: repos.Revision{Ref: "light", Commit: signed.Commit}, mode: repos.VerifyTag, kind: repos.KindVerification, says: "its tag is no annotated one"},
 				{name: "tag of a tag", rev: repos.Revision{Ref: signTag(r, repos.Commit(nested), "tag", "outer", "outer", jane).Ref, Commit: foreign.Commit}, mode: repos.VerifyTag, kind: repos.KindVerification, says: `says "type tag"`},
-				{name: "tag that moved", rev: repos.Revision{Ref: "both", Commit: unsigned.Commit}, mode: repos.VerifyTag, kind: repos.KindVerification, says: "points at commit " + string(signed.Commit) + " by now"},
+				{name: "tag that moved", rev: repos.Revision{Ref: "both", Commit: unsigned.Commit}, mode: repos.VerifyTag, kind: repos.KindVerification, says: "its tag points at commit " + string(signed.Commit) + " by now"},
 				{name: "tag that is missing", rev: repos.Revision{Ref: "gone", Commit: signed.Commit}, mode: repos.VerifyTag, kind: repos.KindRefNotFound},
 				{name: "no tag", rev: repos.Revision{Commit: signed.Commit}, mode: repos.VerifyTag, kind: repos.KindRef},
 			} {
@@ -137,7 +137,7 @@ func TestVerifyTagIsRemembered(t *testing.T) {
 	wantKind(t, err, repos.KindVerification)
 	r.SetRef("refs/tags/v1", string(rev.Commit))
 	_, err = s.Verify(t.Context(), remote, rev, repos.VerifyTag, signersOf(t, jane))
-	wantKind(t, err, repos.KindVerification, "no annotated tag")
+	wantKind(t, err, repos.KindVerification, "its tag is no annotated one")
 }
 
 // What git and gpg make by themselves, as a person would have them do it.

@@ -54,6 +54,12 @@ func (p *pass) promote(ctx context.Context, remote repos.Remote, at repos.Revisi
 	}
 	c := way.chosen
 	way.chosen = nil // it has still a way to go
+	if err := p.verify(ctx, remote, repos.Revision{Ref: p.branch(), Commit: c.rev.Commit}); err != nil {
+		c.state, c.waits = v1alpha1.ReasonPromotionFailed, "is proven there, and its signature is not accepted here"
+		p.tell(way)
+		p.notPromoted(c.state, err)
+		return at
+	}
 	if p.mooring.Spec.Promotion.Mode == v1alpha1.PromotionPullRequest {
 		p.propose(ctx, way, c, at)
 		return at

@@ -21,6 +21,7 @@ type Outcome = report.Outcome
 // source gives commits.
 type source interface {
 	Resolve(ctx context.Context, remote repos.Remote, ref repos.Ref) (repos.Revision, error)
+	Verify(ctx context.Context, remote repos.Remote, rev repos.Revision, mode repos.VerifyMode, by *repos.Signers) (repos.Signed, error)
 	Snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error)
 }
 
@@ -129,7 +130,7 @@ func (s *Syncer) preview(ctx context.Context, m *v1alpha1.Mooring, from []apply.
 	return p.out
 }
 
-// target is what Git wants now: the newest commit, fetched, rendered and checked.
+// target is what Git wants now: the newest commit, verified, fetched, rendered and checked.
 func (p *pass) target(ctx context.Context) (*target, error) {
 	remote, err := p.remote(ctx)
 	if err != nil {
@@ -142,6 +143,9 @@ func (p *pass) target(ctx context.Context) (*target, error) {
 	p.out.Newest = rev
 	if to := p.backTo(rev); !to.IsZero() {
 		rev = to
+	}
+	if err := p.verify(ctx, remote, rev); err != nil {
+		return nil, err
 	}
 	t, err := p.load(ctx, remote, rev)
 	if err != nil {

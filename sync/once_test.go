@@ -55,12 +55,15 @@ type world struct {
 	beforePlan func()
 	diverged   bool
 	propose    func(context.Context, forge.Options, forge.Proposal) (forge.PullRequest, error)
+	verifyErr  map[repos.Commit]error
+	keys       map[string][]byte // of the Secret git-keys; nil for no such Secret
 	pushErr    error
 	pushed     []string
 	relates    int
 
 	asked             repos.Revision // whose snapshot was asked for last
 	resolves, renders int
+	verifies, secrets int
 	planned           []string // the object names of each set that was planned for
 	policies          []apply.Policy
 	runs              int
@@ -93,6 +96,11 @@ func rev(digit string) repos.Revision {
 func (w *world) Resolve(context.Context, repos.Remote, repos.Ref) (repos.Revision, error) {
 	w.resolves++
 	return w.head, w.resolveErr
+}
+
+func (w *world) Verify(_ context.Context, _ repos.Remote, r repos.Revision, _ repos.VerifyMode, _ *repos.Signers) (repos.Signed, error) {
+	w.verifies++
+	return repos.Signed{}, w.verifyErr[r.Commit]
 }
 
 func (w *world) Snapshot(_ context.Context, _ repos.Remote, r repos.Revision) (*repos.Snapshot, error) {
@@ -140,6 +148,14 @@ func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object,
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "moorings"}, key.Name)
 		}
 		w.others[key.Name].DeepCopyInto(m)
+		return nil
+	}
+	if secret, ok := into.(*corev1.Secret); ok && key.Name == "git-keys" {
+		w.secrets++
+		if w.keys == nil {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+		}
+		secret.Data = w.keys
 		return nil
 	}
 	if secret, ok := into.(*corev1.Secret); ok {

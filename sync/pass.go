@@ -21,7 +21,7 @@ var errBlocked = errors.New("findings of the check block the commit")
 // StageError is a failure and the stage that it happened in.
 type StageError struct {
 	Stage report.Stage
-	// Again says when a failure of the check is looked at again; the other stages decide by themselves.
+	// Again says when a failure of the check or the verification is looked at again; the other stages decide by themselves.
 	Again report.Again
 	Err   error
 }
@@ -45,7 +45,8 @@ type pass struct {
 	*Syncer
 	mooring *v1alpha1.Mooring
 	unit    *unit
-	mesh    *istiod.Mesh // nil where nobody asks
+	mesh    *istiod.Mesh   // nil where nobody asks
+	trusted *repos.Signers // read once; nil before
 	stage   report.Stage
 	from    []apply.Tool // that a preview takes objects over from
 	// previewing is true where somebody looks on and nothing is written.
@@ -144,6 +145,8 @@ func reason(stage report.Stage) string {
 	switch stage {
 	case report.StageFetch:
 		return v1alpha1.ReasonFetchFailed
+	case report.StageVerify:
+		return v1alpha1.ReasonVerificationFailed
 	case report.StageRender:
 		return v1alpha1.ReasonRenderFailed
 	case report.StageCheck:

@@ -86,6 +86,8 @@ type unit struct {
 	fights fights
 	// strays that bear on what is in force.
 	strays strays
+	// verdicts on signatures, as long as the keys are the same.
+	verdicts verdicts
 	// checks of health, compiled from the expressions that they are the key of.
 	checks healthChecks
 }

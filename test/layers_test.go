@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "render/check/unmanaged", "apply"},
 	"sync/alarm":      {"sync/v1alpha1", "sync/report"},
-	"sync":            {"repos", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm", "sync/forge", "sync/metric"},
+	"sync":            {"repos/...", "render/...", "apply", "apply/istiod", "sync/v1alpha1", "sync/schedule", "sync/report", "sync/alarm", "sync/forge", "sync/metric"},
 	"sync/proof":      {"render/...", "apply"},
 	"cmd/mooring/...": {"repos/...", "render/...", "apply/...", "sync/...", "cmd/mooring/..."},
 	"test/...":        {"repos/...", "render/...", "apply/...", "sync/...", "test/..."},

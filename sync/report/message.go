@@ -188,6 +188,11 @@ func mend(out Outcome) string {
 			return fmt.Sprintf("To confirm: kubectl annotate mooring %s --overwrite mooring.dev/confirm=%s,deletes=%d",
 				strings.ReplaceAll("-n "+out.Plan.Unit.Name, "/", " "), out.Newest, len(out.Plan.Deletes()))
 		}
+	case v1alpha1.ReasonVerificationFailed:
+		if out.Again == AgainSoon {
+			return "It is tried again by itself"
+		}
+		return "It is looked at again when the keys have changed, or there is another commit"
 	case v1alpha1.ReasonApplyFailed:
 		return "It is tried again by itself"
 	}

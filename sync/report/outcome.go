@@ -20,6 +20,7 @@ type Stage string
 // The stages of a pass, in their order.
 const (
 	StageFetch      Stage = "fetch"
+	StageVerify     Stage = "verify"
 	StageRender     Stage = "render"
 	StageCheck      Stage = "check"
 	StageDependency Stage = "dependency"
@@ -31,7 +32,7 @@ const (
 	StageHealth     Stage = "health"
 )
 
-// Again says when a failure of the check is looked at again without another commit. The other stages decide by themselves.
+// Again says when a failure of the check, or of the verification, is looked at again without another commit. The other stages decide by themselves.
 type Again string
 
 // The times to look again.
@@ -40,7 +41,7 @@ const (
 	AgainNever Again = ""
 	// AgainAtInterval : the fault is one beside what lives in the cluster, which may change.
 	AgainAtInterval Again = "interval"
-	// AgainSoon : the check could not be made, which is not the commit's fault.
+	// AgainSoon : it could not be looked into, which is not the commit's fault.
 	AgainSoon Again = "soon"
 )
 
@@ -69,7 +70,7 @@ type Outcome struct {
 	Reason string
 	// Stage that failed; empty when none did.
 	Stage Stage
-	// Again says when a failure of the check is looked at again.
+	// Again says when a failure of the check or of the verification is looked at again.
 	Again Again
 	// Err is why the newest commit is not in force; nil when it is.
 	Err error

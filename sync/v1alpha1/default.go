@@ -37,6 +37,9 @@ func (m *Mooring) Default() {
 		s.Check.FailOn = CheckError
 	}
 	s.Propagation.setDefaults()
+	if v := s.Source.Verify; v != nil {
+		v.Mode = cmp.Or(v.Mode, VerifyHead)
+	}
 	if p := s.Promotion; p != nil {
 		p.Mode, p.Approval = cmp.Or(p.Mode, PromotionFollow), cmp.Or(p.Approval, ApprovalAutomatic)
 	}

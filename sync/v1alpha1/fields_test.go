@@ -24,7 +24,7 @@ source:
   url: ssh://git@git.example.com/mesh/config.git
   ref: {branch: env/prod, tag: v1.2.0, semver: ">=1.2", commit: 4f0c12ab34cd56ef78901234567890abcdef1234, name: refs/pull/7/head}
   secretRef: {name: git-auth}
-  verify: {mode: Head, secretRef: {name: git-keys}}
+  verify: {mode: TagAndHead, secretRef: {name: git-keys}, descendantsOnly: true}
 path: ./overlays/prod
 interval: 7m
 schedule: "*/10 8-18 * * MON-FRI"
@@ -61,6 +61,8 @@ func TestNoFieldIsDropped(t *testing.T) {
 				spec["source"].(map[string]any)["ref"] = map[string]any{}
 			case field.path[0] == "source" && field.path[1] == "url":
 				spec["source"].(map[string]any)["secretRef"] = map[string]any{"name": "git-auth"}
+			case field.path[0] == "source" && field.path[1] == "verify":
+				spec["source"].(map[string]any)["ref"] = map[string]any{"tag": "v1.2.0"}
 			case field.path[0] == "onFailure":
 				spec["wait"] = true
 			}
@@ -133,8 +135,11 @@ func TestDefaults(t *testing.T) {
 		"no prune":    {with("prune: {enabled: false}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.Enabled = false })},
 		"one limit":   {with("prune: {maxPercent: 90}"), want(func(s *v1alpha1.MooringSpec) { *s.Prune.MaxPercent = 90 })},
 		"empty check": {with("check: {}"), want(func(s *v1alpha1.MooringSpec) { s.Check = &v1alpha1.Check{FailOn: v1alpha1.CheckError} })},
-		"one way":     {with("propagation: {ask: Never}"), want(func(s *v1alpha1.MooringSpec) { s.Propagation.Ask = v1alpha1.AskNever })},
-		"null":        {with("prune: null, path: null, deletionPolicy: null"), want(nil)},
+		"verify": {source("https://git.example.com/mesh/config.git", "ref: {branch: main}, verify: {secretRef: {name: k}}"), want(func(s *v1alpha1.MooringSpec) {
+			s.Source.Verify = &v1alpha1.Verify{Mode: v1alpha1.VerifyHead, SecretRef: v1alpha1.LocalReference{Name: "k"}}
+		})},
+		"one way": {with("propagation: {ask: Never}"), want(func(s *v1alpha1.MooringSpec) { s.Propagation.Ask = v1alpha1.AskNever })},
+		"null":    {with("prune: null, path: null, deletionPolicy: null"), want(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := s.try(t, parse(t, c.spec), metav1.FieldValidationStrict)

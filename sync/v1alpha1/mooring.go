@@ -220,7 +220,7 @@ type Unsupported struct{}
 //
 // +kubebuilder:validation:XValidation:rule="!self.url.startsWith('http://') || !has(self.secretRef)",message="credentials are never sent over http: use an https or ssh url, or drop secretRef"
 // +kubebuilder:validation:XValidation:rule="self.url.startsWith('http://') || self.url.startsWith('https://') || has(self.secretRef)",message="a repository over ssh needs secretRef: a Secret with the keys identity and known_hosts"
-// +kubebuilder:validation:XValidation:rule="!has(self.verify)",message="verify is not supported by this version of Mooring; signatures are not looked at"
+// +kubebuilder:validation:XValidation:rule="!has(self.verify) || !has(self.verify.mode) || self.verify.mode == 'Head' || has(self.ref.tag) || has(self.ref.semver)",message="verify.mode Tag and TagAndHead need a tag: set ref.tag or ref.semver, or use mode Head"
 type Source struct {
 	// Address of the repository: https://, ssh://, git@host:path, or http:// where no secret is sent. Credentials
 	// belong into the Secret of secretRef, never into the address.
@@ -240,9 +240,9 @@ type Source struct {
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// Which signatures a commit needs. Not supported by this version: refused.
+	// Whose signature a commit or its tag needs; without it, signatures are not looked at.
 	// +optional
-	Verify *Unsupported `json:"verify,omitempty"`
+	Verify *Verify `json:"verify,omitempty"`
 }
 
 // Ref names a commit.
