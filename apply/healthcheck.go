@@ -148,6 +148,11 @@ func compileExpression(where, text string) (cel.Program, error) {
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("%s does not compile: %w", where, issues.Err())
 	}
+	return Decides(where, env, checked)
+}
+
+// Decides makes a program of an expression that says yes or no; where it was written is for the error. It costs no more than what an API server allows one call.
+func Decides(where string, env *cel.Env, checked *cel.Ast) (cel.Program, error) {
 	if got := checked.OutputType(); !got.IsExactType(cel.BoolType) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("%s gives a %s, want true or false", where, got)
 	}

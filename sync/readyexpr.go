@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/google/cel-go/cel"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -32,12 +32,9 @@ func compileReady(where, text, other string) (*readyExpression, error) {
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("%s does not compile: %w", where, issues.Err())
 	}
-	if got := checked.OutputType(); !got.IsExactType(cel.BoolType) && !got.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("%s gives a %s, want true or false", where, got)
-	}
-	program, err := env.Program(checked, cel.CostLimit(celconfig.PerCallLimit))
+	program, err := apply.Decides(where, env, checked)
 	if err != nil {
-		return nil, fmt.Errorf("%s does not compile: %w", where, err)
+		return nil, err
 	}
 	return &readyExpression{where: where, other: other, Program: program}, nil
 }

@@ -32,6 +32,7 @@ func describe(w io.Writer, color palette, m *v1alpha1.Mooring, now time.Time) er
 	d.fights(m)
 	d.corrections(m)
 	d.unmanaged(m)
+	d.promotion(m)
 	d.history(m)
 	return d.err
 }
@@ -72,6 +73,12 @@ func (d *describer) head(m *v1alpha1.Mooring) {
 	if m.Spec.Suspend {
 		d.field("Suspended", fmt.Sprintf("yes; mooring resume %s -n %s ends it", m.Name, m.Namespace))
 	}
+	if pin := m.Spec.Pin; pin != nil {
+		d.field("Pinned", fmt.Sprintf("%s%s; mooring unpin %s -n %s ends it", shortRevision(pin.Revision), inBrackets(oneLine(pin.Reason)), m.Name, m.Namespace))
+	}
+	if rb := m.Status.Rollback; rb != nil {
+		d.field("Rolled back", fmt.Sprintf("from %s%s to %s; the next commit is taken up as usual", shortRevision(rb.Bad), inBrackets(oneLine(rb.Why)), shortRevision(rb.To)))
+	}
 	if m.DeletionTimestamp != nil {
 		d.field("Deleted", fmt.Sprintf("%s ago; deletionPolicy %s is being carried out", d.ago(*m.DeletionTimestamp), m.Spec.DeletionPolicy))
 	}
@@ -91,11 +98,24 @@ func (d *describer) head(m *v1alpha1.Mooring) {
 	}
 }
 
-// ofCondition is the colour of a condition: Ready and Healthy are good when True, the others speak of trouble.
+// inBrackets is for a reason that may not have been given.
+func inBrackets(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// ofCondition is the colour of a condition: Ready and Healthy are good when True, the others speak of trouble. That something waits to be promoted is none.
 func (p palette) ofCondition(c metav1.Condition) func(string) string {
 	switch c.Type {
 	case v1alpha1.ConditionReady, v1alpha1.ConditionHealthy:
 		return p.ofStatus(c.Status)
+	case v1alpha1.ConditionPromoted:
+		if c.Status == metav1.ConditionTrue {
+			return p.green
+		}
+		return p.yellow
 	}
 	if c.Status == metav1.ConditionTrue {
 		return p.yellow
@@ -111,7 +131,7 @@ func (d *describer) conditions(m *v1alpha1.Mooring) {
 	t := &table{head: []string{"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"}, width: widthOf(d.w)}
 	for _, name := range []string{
 		v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
-		v1alpha1.ConditionDrifted, v1alpha1.ConditionHealthy,
+		v1alpha1.ConditionDrifted, v1alpha1.ConditionHealthy, v1alpha1.ConditionPromoted, v1alpha1.ConditionPinned,
 	} {
 		c := meta.FindStatusCondition(m.Status.Conditions, name)
 		if c == nil {
@@ -200,6 +220,18 @@ func (d *describer) unmanaged(m *v1alpha1.Mooring) {
 	t := &table{head: []string{"OBJECT", "BEARS ON", "MADE BY", "AGE", "WHY"}}
 	for _, e := range m.Status.Unmanaged {
 		t.add(plain(e.Object), plain(e.BearsOn), plain(orDash(strings.Join(e.Managers, ", "))), plain(since(e.Created, d.now)), plain(e.Why))
+	}
+	d.table(t)
+}
+
+func (d *describer) promotion(m *v1alpha1.Mooring) {
+	if m.Spec.Promotion == nil || len(candidatesOf(m)) == 0 {
+		return
+	}
+	d.title("On their way from Mooring " + followedBy(m).String())
+	t := &table{head: []string{"REVISION", "SUBJECT", "STATE", "WAITS FOR"}}
+	for _, c := range candidatesOf(m) {
+		t.add(plain(shortRevision(c.Revision)), plain(orDash(cut(oneLine(c.Subject), maxSubject))), plain(c.State), plain(orDash(oneLine(c.WaitsFor))))
 	}
 	d.table(t)
 }
