@@ -110,8 +110,10 @@ func digest(data map[string][]byte) (sum [sha256.Size]byte) {
 }
 
 func (s *secrets) checkKeys(data map[string][]byte) error {
-	for _, key := range []string{keyUsername, keyPassword, keyBearer, keyIdentity, keyKnownHosts, keyCA, keyCert, keyCertKey,
-		keyOldCA, keyOldCert, keyOldCertKey, keyAppID, keyAppInstallation, keyAppOwner, keyAppKey, keyAppBase} {
+	for _, key := range []string{
+		keyUsername, keyPassword, keyBearer, keyIdentity, keyKnownHosts, keyCA, keyCert, keyCertKey,
+		keyOldCA, keyOldCert, keyOldCertKey, keyAppID, keyAppInstallation, keyAppOwner, keyAppKey, keyAppBase,
+	} {
 		if len(data[key]) > 0 {
 			return nil
 		}

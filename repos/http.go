@@ -26,10 +26,11 @@ type httpTransport struct {
 	client *http.Client
 	// timeout of shared work, such as asking for a token.
 	timeout time.Duration
+	by      Proxy
 }
 
 func newHTTPTransport(e endpoint, auth Auth, by Proxy, timeout time.Duration) *httpTransport {
-	return &httpTransport{base: e.String(), auth: auth, timeout: timeout, client: newHTTPClient(auth, by)}
+	return &httpTransport{base: e.String(), auth: auth, by: by, timeout: timeout, client: newHTTPClient(auth, by)}
 }
 
 // newHTTPClient makes the client for a repository and for the API of its forge.
@@ -145,7 +146,7 @@ func (s *httpSession) send(ctx context.Context, method, url string, body []byte)
 		}
 		res, err := s.client.Do(req)
 		if err != nil {
-			return nil, sendError(err)
+			return nil, s.by.explain(sendError(err))
 		}
 		if res.StatusCode == http.StatusOK {
 			return res, nil

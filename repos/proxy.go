@@ -194,6 +194,15 @@ func proxyStatus(status string) *Error {
 	return failf(KindProxy, "check that the proxy lets this machine reach the host and port of the url", "the proxy answers %s", clean(status))
 }
 
+// explain adds to what broke on the way to a server that a proxy stands there, which may be no proxy at all.
+func (p Proxy) explain(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != KindUnavailable || p.sealed == nil {
+		return err
+	}
+	return fail(KindUnavailable, fmt.Errorf("through the proxy %s: %w", p, e.Err), "check address in the Secret of proxySecretRef: that it is a proxy of this sort; "+e.Hint)
+}
+
 // isProxy tells the errors of http.Transport that come from the way to the proxy, or from a SOCKS proxy.
 func isProxy(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
