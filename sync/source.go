@@ -19,13 +19,13 @@ type reader interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
-// remote is the repository with its credentials.
+// remote is the repository with its credentials and the proxy on the way.
 func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
-	src := p.mooring.Spec.Source
-	if src.SecretRef == nil {
-		return repos.Remote{URL: src.URL}, nil
+	ref := p.mooring.Spec.Source.SecretRef
+	if ref == nil {
+		return p.viaProxy(ctx, repos.Remote{URL: p.mooring.Spec.Source.URL})
 	}
-	return p.remoteWith(ctx, src.SecretRef.Name, "spec.source.secretRef")
+	return p.remoteWith(ctx, ref.Name, "spec.source.secretRef")
 }
 
 // remoteWith is the repository with the credentials of a Secret, which a field names.
@@ -37,6 +37,22 @@ func (p *pass) remoteWith(ctx context.Context, secret, field string) (repos.Remo
 	}
 	if remote.Auth, err = repos.AuthFromSecret(data); err != nil {
 		return remote, fmt.Errorf("read Secret %s/%s: %w", p.mooring.Namespace, secret, err)
+	}
+	return p.viaProxy(ctx, remote)
+}
+
+// viaProxy adds the proxy, where the Mooring names one.
+func (p *pass) viaProxy(ctx context.Context, remote repos.Remote) (repos.Remote, error) {
+	ref := p.mooring.Spec.Source.ProxySecretRef
+	if ref == nil {
+		return remote, nil
+	}
+	data, err := p.secret(ctx, ref.Name, "spec.source.proxySecretRef")
+	if err != nil {
+		return remote, err
+	}
+	if remote.Proxy, err = repos.ProxyFromSecret(data); err != nil {
+		return remote, fmt.Errorf("read Secret %s/%s: %w", p.mooring.Namespace, ref.Name, err)
 	}
 	return remote, nil
 }

@@ -24,6 +24,7 @@ source:
   url: ssh://git@git.example.com/mesh/config.git
   ref: {branch: env/prod, tag: v1.2.0, semver: ">=1.2", commit: 4f0c12ab34cd56ef78901234567890abcdef1234, name: refs/pull/7/head}
   secretRef: {name: git-auth}
+  proxySecretRef: {name: proxy}
   verify: {mode: TagAndHead, secretRef: {name: git-keys}, descendantsOnly: true}
 path: ./overlays/prod
 interval: 7m

@@ -236,9 +236,17 @@ type Source struct {
 	Ref Ref `json:"ref"`
 
 	// The Secret with the credentials, in the Mooring's namespace. Keys: username and password, or bearerToken
-	// (https); identity and known_hosts, with password for an encrypted key (ssh); ca.crt (https).
+	// (https); identity and known_hosts, with password for an encrypted key (ssh); ca.crt, tls.crt and tls.key (https); for a
+	// GitHub App (https) githubAppID, githubAppPrivateKey, githubAppInstallationID or githubAppInstallationOwner, and
+	// githubAppBaseURL where it is not github.com. It is read at every pass.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// The Secret of a proxy between the agent and the repository, in the Mooring's namespace. Keys: address, which is http://, https://
+	// or socks5:// with host and port; username and password where the proxy asks for them. Without it, HTTPS_PROXY and NO_PROXY of
+	// the agent count, for https. TLS and host keys are checked through it; it sees no credential but its own.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
 	// Whose signature a commit or its tag needs; without it, signatures are not looked at.
 	// +optional

@@ -1039,6 +1039,11 @@ func (in *Source) DeepCopyInto(out *Source) {
 		*out = new(LocalReference)
 		**out = **in
 	}
+	if in.ProxySecretRef != nil {
+		in, out := &in.ProxySecretRef, &out.ProxySecretRef
+		*out = new(LocalReference)
+		**out = **in
+	}
 	if in.Verify != nil {
 		in, out := &in.Verify, &out.Verify
 		*out = new(Verify)
