@@ -143,3 +143,33 @@ func TestWindowsHoldAPush(t *testing.T) {
 		c.prodAfter(t, 2*time.Hour, "b", v1alpha1.ReasonUpToDate)
 	})
 }
+
+// From Friday 17:00 for 63 hours, over the weekend on which the clocks go forward: by the clock in Berlin it ends at nine on Monday, not at eight.
+func TestWindowHoldsAPromotionOverAWeekendWithDaylightSaving(t *testing.T) {
+	for _, mode := range []v1alpha1.PromotionMode{v1alpha1.PromotionFollow, v1alpha1.PromotionFastForward} {
+		t.Run(string(mode), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				until(t, "2000-03-24T12:00:00Z")
+				c, waits := pushes(t), v1alpha1.ReasonAwaitingWindow
+				take, full := c.prodAfter, prodRev
+				if mode == v1alpha1.PromotionFollow {
+					c, waits = follows(t, 10*time.Minute), v1alpha1.ReasonWindowClosed
+					take, full = c.after, rev
+					c.commit(t, "a")
+					c.after(t, 11*time.Minute, "a", v1alpha1.ReasonUpToDate)
+				}
+				c.prod.m.Spec.Windows = []v1alpha1.Window{{
+					Kind: v1alpha1.WindowDeny, Schedule: "0 17 * * FRI", Duration: metav1.Duration{Duration: 63 * time.Hour}, TimeZone: "Europe/Berlin",
+				}}
+				until(t, "2000-03-24T15:55:00Z")
+				c.commit(t, "b") // proven five minutes after the window has begun
+				end := time.Date(2000, 3, 27, 7, 0, 0, 0, time.UTC)
+				take(t, time.Until(end)-time.Second, "a", waits)
+				take(t, 2*time.Second, "b", v1alpha1.ReasonUpToDate)
+				if got := c.prod.m.Status.History[0]; got.AppliedAt.Time.Before(end) || got.Revision != full("b").String() {
+					t.Errorf("history says %+v", got)
+				}
+			})
+		})
+	}
+}
