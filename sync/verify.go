@@ -12,7 +12,7 @@ import (
 )
 
 // A revision that spec.source.verify asks something of is looked at before any of it is read: also one that is pinned or promoted. What is in force stays, whoever has signed it.
-// The Secret with the keys is read at each pass; with the same keys, no revision is looked at twice.
+// The Secret with the keys is read at each pass; with the same keys, no revision is looked at twice, but one whose tag is refused.
 
 // verdictKey is what an answer depends on.
 type verdictKey struct {
@@ -51,7 +51,7 @@ func (p *pass) verify(ctx context.Context, remote repos.Remote, rev repos.Revisi
 	if err == nil && key.after != "" {
 		err = p.descends(ctx, remote, rev)
 	}
-	if lasts(err) && ctx.Err() == nil {
+	if lasts(err, v.Mode) && ctx.Err() == nil {
 		if len(p.unit.verdicts) >= maxVerdicts || p.unit.verdicts == nil {
 			p.unit.verdicts = verdicts{}
 		}
@@ -60,10 +60,13 @@ func (p *pass) verify(ctx context.Context, remote repos.Remote, rev repos.Revisi
 	return err
 }
 
-// lasts is true for what stays so as long as the keys do.
-func lasts(err error) bool {
+// lasts is true for what stays so as long as the keys do. A tag that is refused may be made anew for the same commit.
+func lasts(err error, mode v1alpha1.VerifyMode) bool {
 	if err == nil {
 		return true
+	}
+	if mode != v1alpha1.VerifyHead {
+		return false
 	}
 	var at *StageError
 	if why, ok := errors.AsType[*signature.Error](err); ok && why.Passing() {

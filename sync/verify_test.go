@@ -51,7 +51,7 @@ func TestUnverifiedCommitIsNotRendered(t *testing.T) {
 		t.Errorf("%s was read, %s planned for: want neither for b, and drift corrected to a", w.asked, w.lastPlanned())
 	}
 	message := rev("b").String() + " is not taken up: it has no signature; sign it. The keys that are trusted are those of Secret mesh/git-keys. " +
-		rev("a").String() + " stays in force. It is looked at again when the keys have changed, or there is another commit."
+		rev("a").String() + " stays in force. It is looked at again when the keys have changed, or there is another commit or tag."
 	if got := report.Message(out); got != message {
 		t.Errorf("says\n%s\nwant\n%s", got, message)
 	}
@@ -138,6 +138,20 @@ func TestChangedKeysAreUsedByTheNextPass(t *testing.T) {
 	w.keys["revoked_keys"] = []byte(anotherKey)
 	want(t, w.pass(t), v1alpha1.ReasonVerificationFailed)
 	w.inForce(t, "a")
+}
+
+// A tag may be made anew for the same commit.
+func TestRefusedTagIsLookedAtAgain(t *testing.T) {
+	w := newWorld()
+	w.verifying("a")
+	w.m.Spec.Source.Verify.Mode = v1alpha1.VerifyTag
+	want(t, w.pass(t), v1alpha1.ReasonVerificationFailed)
+	w.refuse("")
+	want(t, w.pass(t), v1alpha1.ReasonApplied)
+	w.pass(t)
+	if w.verifies != 2 {
+		t.Errorf("looked at %d times, want 2: what was accepted is not looked at again", w.verifies)
+	}
 }
 
 // What time alone may change is looked at again.

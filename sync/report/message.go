@@ -192,7 +192,7 @@ func mend(out Outcome) string {
 		if out.Again == AgainSoon {
 			return "It is tried again by itself"
 		}
-		return "It is looked at again when the keys have changed, or there is another commit"
+		return "It is looked at again when the keys have changed, or there is another commit or tag"
 	case v1alpha1.ReasonApplyFailed:
 		return "It is tried again by itself"
 	}
