@@ -18,6 +18,10 @@ func TestAuthFromSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	identity := string(id)
+	ca, cert, key, err := gitserver.Certificate("client")
+	if err != nil {
+		t.Fatal(err)
+	}
 	const hosts = "host.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHKfLkHVKmzZNHxLRG5YjVr8vAaaGhXCGqv7hNPJGLdE\n"
 	for _, c := range []struct {
 		name   string
@@ -28,6 +32,9 @@ func TestAuthFromSecret(t *testing.T) {
 		{"bearer", map[string]string{"bearerToken": "rope"}, "bearer"},
 		{"ssh", map[string]string{"identity": identity, "known_hosts": hosts}, "ssh key"},
 		{"ssh with all that flux writes", map[string]string{"identity": identity, "identity.pub": "…", "known_hosts": "# a comment\r\n" + strings.TrimSpace(hosts) + "\r\n"}, "ssh key"},
+		{"ssh without a last line end", map[string]string{"identity": strings.TrimSpace(identity), "known_hosts": strings.TrimSpace(hosts)}, "ssh key"},
+		{"ssh with the line ends of Windows", map[string]string{"identity": strings.ReplaceAll(identity, "\n", "\r\n"), "known_hosts": strings.ReplaceAll(hosts+hosts, "\n", "\r\n")}, "ssh key"},
+		{"the old names of flux", map[string]string{"caFile": string(ca), "certFile": string(cert), "keyFile": string(key)}, "client certificate, own authority"},
 		{"unencrypted key with a password", map[string]string{"identity": identity, "known_hosts": hosts, "password": "not needed"}, "ssh key"},
 	} {
 		a, err := repos.AuthFromSecret(secret(c.secret))
@@ -52,6 +59,8 @@ func TestAuthFromSecret(t *testing.T) {
 		{"bad authority", map[string]string{"ca.crt": "rope"}, "key ca.crt holds no certificate"},
 		{"no certificate", map[string]string{"tls.key": "rope"}, "key tls.crt is missing"},
 		{"no key", map[string]string{"tls.crt": "rope"}, "key tls.key is missing"},
+		{"bad authority under its old name", map[string]string{"caFile": "rope"}, "key caFile holds no certificate"},
+		{"no key under its old name", map[string]string{"certFile": "rope"}, "key tls.key is missing"},
 		{"bad pair", map[string]string{"tls.crt": "rope", "tls.key": "rope"}, "keys tls.crt and tls.key"},
 		{"split header", map[string]string{"bearerToken": "a\nrope"}, "HTTP cannot carry"},
 	} {

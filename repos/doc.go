@@ -53,6 +53,14 @@
 // context's, whichever is earlier, that also ends a server's silence in the middle of a pack; shared work goes on for
 // those who still wait.
 //
+// # Getting in
+//
+// AuthFromSecret reads the keys of a Secret and ProxyFromSecret those of a proxy's, both named as Flux names them. Whoever reads
+// the Secret anew for each call, as package sync does, has a changed one in use at once. The tokens of a GitHub App are
+// shared by all remotes of one Secret, bought by one request however many wait, again a little before they run out, and
+// once when a server refuses one; by the server's clock, since ours may be wrong. Store.Token gives them to whoever
+// asks the forge's API. docs.github.com, "Generating an installation access token for a GitHub App", has the rules.
+//
 // # Security
 //
 // Secrets go over TLS or SSH alone, and never to another host than the URL's. SSH needs known_hosts: a host that is

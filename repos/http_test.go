@@ -119,6 +119,37 @@ func TestHTTPFaults(t *testing.T) {
 	pull(t, store, remote, main)
 }
 
+// Retry-After has two forms; what makes no sense, or would hold us for ever, does not count as it stands.
+func TestRetryAfter(t *testing.T) {
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
+	store, _ := open(t, repos.Options{})
+	date := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"17", 17 * time.Second},
+		{date(5 * time.Minute), 5 * time.Minute},
+		{date(-time.Minute), 0},
+		{date(48 * time.Hour), time.Hour},
+		{"99999999", time.Hour},
+		{"-5", 0},
+		{"soon", 0},
+	} {
+		for _, status := range []int{429, 503} {
+			if err := s.Inject(gitserver.Fault{Status: status, RetryAfter: c.value}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := store.Resolve(t.Context(), repos.Remote{URL: repo.URL}, main)
+			e, ok := errors.AsType[*repos.Error](err)
+			if !ok || e.Kind != repos.KindUnavailable || (e.RetryAfter-c.want).Abs() > 5*time.Second {
+				t.Errorf("%d with Retry-After %q: %+v, want to come back after %s", status, c.value, e, c.want)
+			}
+		}
+	}
+}
+
 // A redirect within the host is followed, for all that comes after it too.
 func TestHTTPRedirectOnTheSameHost(t *testing.T) {
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
