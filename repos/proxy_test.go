@@ -236,7 +236,7 @@ func TestProxyFromSecret(t *testing.T) {
 			t.Errorf("%v: %v", c.data, err)
 			continue
 		}
-		shown, err := json.Marshal(p)
+		shown, err := json.Marshal([]any{p})
 		if err != nil {
 			t.Fatal(err)
 		}
