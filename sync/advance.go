@@ -18,6 +18,8 @@ type pusher interface {
 	Relate(ctx context.Context, remote repos.Remote, from, to repos.Commit) (repos.Relation, error)
 	Advance(ctx context.Context, remote repos.Remote, branch string, from, to repos.Commit) error
 	SetBranch(ctx context.Context, remote repos.Remote, branch string, from, to repos.Commit) error
+	// Token is what the API of the repository's forge takes, where the credentials have one.
+	Token(ctx context.Context, remote repos.Remote) (string, error)
 }
 
 // notPromoting tells of a Mooring that is pinned that nothing comes, and leaves what waits as it was.

@@ -54,6 +54,7 @@ type world struct {
 	sickAt     string // the commit that is not healthy
 	beforePlan func()
 	diverged   bool
+	secret     map[string][]byte // for Git; a name and a password when nil
 	propose    func(context.Context, forge.Options, forge.Proposal) (forge.PullRequest, error)
 	verifyErr  map[repos.Commit]error
 	keys       map[string][]byte // of the Secret git-keys; nil for no such Secret
@@ -159,7 +160,9 @@ func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object,
 		return nil
 	}
 	if secret, ok := into.(*corev1.Secret); ok {
-		secret.Data = map[string][]byte{"username": []byte("mooring"), "password": []byte("hush")}
+		if secret.Data = w.secret; secret.Data == nil {
+			secret.Data = map[string][]byte{"username": []byte("mooring"), "password": []byte("hush")}
+		}
 		return nil
 	}
 	data, ok := w.configMaps[key.Name]

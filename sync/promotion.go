@@ -93,7 +93,7 @@ func (p *pass) lookThere(ctx context.Context, here repos.Commit) (*promoting, er
 	}
 	if branch, ours := there.Spec.Source.Ref.Branch, p.mooring.Spec.Source.Ref.Branch; spec.Mode == v1alpha1.PromotionFollow && branch != ours {
 		return nil, &StageError{Stage: report.StagePromotion, Err: &mendable{
-			error: fmt.Errorf("Mooring %s follows branch %q and this one %q; in mode Follow both follow the same", way.from, branch, ours),
+			error: fmt.Errorf("the followed Mooring %s follows branch %q and this one %q; in mode Follow both follow the same", way.from, branch, ours),
 			mend:  "name the same branch in spec.source.ref, or use mode FastForward or PullRequest",
 		}}
 	}

@@ -41,6 +41,8 @@ func (w *world) Advance(_ context.Context, _ repos.Remote, branch string, from, 
 	return nil
 }
 
+func (w *world) Token(context.Context, repos.Remote) (string, error) { return "of the app", nil }
+
 func (w *world) SetBranch(_ context.Context, _ repos.Remote, branch string, _, to repos.Commit) error {
 	w.pushed = append(w.pushed, "set "+branch+" to "+string(to[:1]))
 	return w.pushErr

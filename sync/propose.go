@@ -141,6 +141,15 @@ func (p *pass) forge(ctx context.Context) (forge.Options, error) {
 			break
 		}
 	}
+	if o.Token == "" { // a GitHub App gets one that is good for an hour
+		remote, err := p.writable(ctx)
+		if err == nil {
+			o.Token, err = p.pusher.Token(ctx, remote)
+		}
+		if err != nil {
+			return o, err
+		}
+	}
 	if ca := data["ca.crt"]; len(ca) > 0 {
 		o.RootCAs = x509.NewCertPool()
 		if !o.RootCAs.AppendCertsFromPEM(ca) {

@@ -2,6 +2,10 @@ package sync_test
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,6 +145,24 @@ func TestPullRequestTellsOfARefusal(t *testing.T) {
 		c.prodAfter(t, 16*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
 		if got := h.asked[0].Body; !strings.Contains(got, "**It would be refused here:**") {
 			t.Errorf("the text is\n%s", got)
+		}
+	})
+}
+
+// A GitHub App has no token of its own: one is asked for each time.
+func TestPullRequestByAnApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, h := proposes(t)
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+		c.prod.secret = map[string][]byte{"githubAppID": []byte("1"), "githubAppInstallationID": []byte("2"), "githubAppPrivateKey": der}
+		c.commit(t, "b")
+		c.prodAfter(t, 16*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
+		if h.lastToken != "of the app" {
+			t.Errorf("the forge was shown %q", h.lastToken)
 		}
 	})
 }
