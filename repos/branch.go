@@ -2,7 +2,6 @@ package repos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -117,8 +116,8 @@ func (m *remote) move(ctx context.Context, v move) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fail(KindTimeout, fmt.Errorf("no complete answer to the push within %s: %w", m.opts.Timeout, ctx.Err()), unsureHint)
+	if late(ctx, err) {
+		return fail(KindTimeout, fmt.Errorf("no complete answer to the push within %s: %w", m.opts.Timeout, context.DeadlineExceeded), unsureHint)
 	}
 	// How servers report that somebody else was quicker differs, and an answer can be lost. Where the branch is now does
 	// not lie.

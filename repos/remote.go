@@ -129,10 +129,19 @@ func (m *remote) list(ctx context.Context) (*packp.AdvRefs, error) {
 
 // explain puts the deadline of shared work, which its callers do not see, in place of what broke because of it.
 func (m *remote) explain(ctx context.Context, err error) error {
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return ended(ctx.Err(), m.opts.Timeout)
+	if err != nil && late(ctx, err) {
+		return ended(context.DeadlineExceeded, m.opts.Timeout)
 	}
 	return err
+}
+
+// late says whether something broke because the deadline was over. A connection that was given the same deadline can notice that a moment before the context does.
+func late(ctx context.Context, err error) bool {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return true
+	}
+	deadline, bounded := ctx.Deadline()
+	return bounded && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline)
 }
 
 // snapshot opens a commit, fetching it if need be. A store that turns out to be damaged is thrown away, once.
