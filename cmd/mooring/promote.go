@@ -47,15 +47,8 @@ Exit code: 0 the commit is let through, 1 it still waits, or is not Ready here, 
 }
 
 func (c *cli) promote(ctx context.Context, o *promoteOptions, name string) error {
-	cluster, err := o.cluster.connect()
+	cluster, m, err := o.cluster.working(ctx, "promote to", name)
 	if err != nil {
-		return err
-	}
-	m, err := cluster.mooring(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := mustWork("promote to", m); err != nil {
 		return err
 	}
 	candidate, err := chooseCandidate(m, o.revision)

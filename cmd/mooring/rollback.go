@@ -52,15 +52,8 @@ Exit code: 0 Ready, 1 not Ready or an error, 2 wrong usage.`,
 }
 
 func (c *cli) rollback(ctx context.Context, o *rollbackOptions, name string) error {
-	cluster, err := o.cluster.connect()
+	cluster, m, err := o.cluster.working(ctx, "roll back", name)
 	if err != nil {
-		return err
-	}
-	m, err := cluster.mooring(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := mustWork("roll back", m); err != nil {
 		return err
 	}
 	target, err := rollbackTarget(m, o.to)

@@ -70,18 +70,11 @@ Exit code: 0 Ready, 1 not Ready or an error, 2 wrong usage.`,
 }
 
 func (c *cli) sync(ctx context.Context, o *syncOptions, name string) error {
-	cluster, err := o.cluster.connect()
-	if err != nil {
-		return err
-	}
-	m, err := cluster.mooring(ctx, name)
+	cluster, m, err := o.cluster.working(ctx, "sync", name)
 	if err != nil {
 		return err
 	}
 	full := m.Namespace + "/" + m.Name
-	if err := mustWork("sync", m); err != nil {
-		return err
-	}
 	var confirmed string
 	if o.confirm != "" {
 		if confirmed, err = expandRevision(o.confirm, m); err != nil {
@@ -148,13 +141,21 @@ func (c *cluster) askWith(ctx context.Context, m *v1alpha1.Mooring, change func(
 	return nil
 }
 
-// mustWork refuses what waits for a pass where no agent makes one.
-func mustWork(verb string, m *v1alpha1.Mooring) error {
-	if !m.Spec.Suspend {
-		return nil
+// working gives the Mooring that a command wants a pass of. It refuses one of which no agent makes any.
+func (f *clusterFlags) working(ctx context.Context, verb, name string) (*cluster, *v1alpha1.Mooring, error) {
+	c, err := f.connect()
+	if err != nil {
+		return nil, nil, err
 	}
-	return withHint(fmt.Errorf("%s Mooring %s/%s: it is suspended, so the agent does nothing with it", verb, m.Namespace, m.Name),
-		"mooring resume %s -n %s", m.Name, m.Namespace)
+	m, err := c.mooring(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Spec.Suspend {
+		return nil, nil, withHint(fmt.Errorf("%s Mooring %s/%s: it is suspended, so the agent does nothing with it", verb, m.Namespace, m.Name),
+			"mooring resume %s -n %s", m.Name, m.Namespace)
+	}
+	return c, m, nil
 }
 
 // reportPass prints how the pass ended and answers with the exit code for it.

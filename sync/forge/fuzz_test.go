@@ -16,9 +16,6 @@ func FuzzBody(f *testing.F) {
 	f.Add("0", "\r", "0")
 	f.Add("x\r\ny  \n\n", "\n\n", "<!-- mooring:begin -->\nx")
 	f.Fuzz(func(t *testing.T, said, before, after string) {
-		if strings.Contains(before, "<!-- mooring:begin -->") { // a person who writes our own comment before ours gets what it means
-			t.Skip()
-		}
 		p, next := proposal(commitOf(1)), proposal(commitOf(3))
 		p.Body, next.Body = said, said
 		for _, provider := range []forge.Provider{forge.GitHub, forge.GitLab} {
