@@ -230,13 +230,14 @@ func TestWhatIsNotPrometheus(t *testing.T) {
 	var asked atomic.Int64
 	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(other.Close)
-	var reply http.HandlerFunc
+	// A handler that never answers is still there when the next test begins.
+	var reply atomic.Pointer[http.HandlerFunc]
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm() // else the server does not notice that the client goes
 		if got := r.Header.Get("Authorization"); got != "Bearer hunter2" {
 			t.Errorf("the server sees the credentials %q", got)
 		}
-		reply(w, r)
+		(*reply.Load())(w, r)
 	}))
 	t.Cleanup(s.Close)
 	body := func(status int, text string) http.HandlerFunc {
@@ -246,7 +247,7 @@ func TestWhatIsNotPrometheus(t *testing.T) {
 		}
 	}
 	const vector = `{"status":"success","warnings":["a store is away"],"data":{"resultType":"vector","result":[%s]}}`
-	q := metric.Query{Name: "q", Address: s.URL, Expr: "1", Min: "0", Patience: 100 * time.Millisecond, Auth: metric.Auth{BearerToken: "hunter2", CA: pemOf(s)}}
+	q := metric.Query{Name: "q", Address: s.URL, Expr: "1", Min: "0", Auth: metric.Auth{BearerToken: "hunter2", CA: pemOf(s)}}
 	for _, test := range []struct {
 		name  string
 		reply http.HandlerFunc
@@ -277,7 +278,11 @@ func TestWhatIsNotPrometheus(t *testing.T) {
 		}, metric.KindTooLarge, "the answer is larger than 1 MiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			reply = test.reply
+			reply.Store(&test.reply)
+			q := q
+			if test.kind == metric.KindTooSlow {
+				q.Patience = 100 * time.Millisecond
+			}
 			_, err := metric.Ask(t.Context(), q)
 			wantError(t, err, test.kind, test.words)
 			if strings.Contains(err.Error()+metric.HintOf(err), "hunter2") {
@@ -289,7 +294,8 @@ func TestWhatIsNotPrometheus(t *testing.T) {
 		t.Error("a redirect was followed")
 	}
 	t.Run("warnings and a histogram", func(t *testing.T) {
-		reply = body(200, fmt.Sprintf(vector, `{"metric":{"a":"b"},"histogram":[1,{"count":"1","sum":"1","buckets":[[0,"0","1","1"]]}]},{"metric":{},"value":[1,"1"]}`))
+		answer := body(200, fmt.Sprintf(vector, `{"metric":{"a":"b"},"histogram":[1,{"count":"1","sum":"1","buckets":[[0,"0","1","1"]]}]},{"metric":{},"value":[1,"1"]}`))
+		reply.Store(&answer)
 		got, err := metric.Ask(t.Context(), q)
 		want := metric.Answer{
 			Words:    `q is a histogram for {a="b"}, want at least 0; Prometheus warns: a store is away`,
