@@ -2,6 +2,7 @@ package repos
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -34,6 +35,18 @@ type Snapshot struct {
 // submodules, LFS pointers and links out of the tree or in a circle are an Error, wrapped in an fs.PathError.
 // It may be used from any goroutine.
 func (s *Snapshot) FS() fs.FS { return s.tree }
+
+// Read is FS for a reader who is not to wait for a server in the middle of reading, or not for longer than ctx. What is
+// not here yet is asked for by calling wait with the function that fetches it, from whichever goroutine reads. wait may
+// give up what others could use meanwhile, call fetch, and return its error. It may also keep fetch for later and return
+// an error of its own, which the reader then gets: once fetch was called and had no error, the same reads get further.
+func (s *Snapshot) Read(ctx context.Context, wait func(fetch func() error) error) fs.FS {
+	return s.tree
+}
+
+// Want fetches what is likely to be read below folders, and is not here: with Read, in time. Folders that do not exist
+// are no error, since whoever reads them is told.
+func (s *Snapshot) Want(ctx context.Context, folders ...string) error { return nil }
 
 func newSnapshot(m *remote, rev Revision, o objects, k mark) (*Snapshot, error) {
 	info, err := readCommit(o, rev.Commit)

@@ -68,6 +68,9 @@ func (p *pass) judge(ctx context.Context, remote repos.Remote, t *target) error 
 			p.out.Standing = &p.mooring.Status
 		}
 	}
+	if !final(err) { // Git did not give the policies
+		return err
+	}
 	if err != nil { // this says nothing about the commit, and the next pass may do better
 		return &StageError{Stage: report.StageCheck, Again: report.AgainSoon, Err: err}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mooring-dev/mooring/render/check/policy"
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -108,24 +109,30 @@ func (e *ruleError) Unwrap() error { return e.error }
 
 // documents are all rules of the house: those of the commit, then those of ConfigMaps.
 func (p *pass) documents(ctx context.Context, remote repos.Remote, t *target, h house) ([]document, error) {
-	var all []document
-	var snapshot *repos.Snapshot
+	var paths []string
 	if spec := p.mooring.Spec.Check; spec != nil {
 		for _, source := range spec.Policies {
-			if source.Path == "" {
-				continue
+			if source.Path != "" {
+				paths = append(paths, path.Clean(source.Path))
 			}
-			if snapshot == nil {
-				var err error
-				if snapshot, err = p.source.Snapshot(ctx, remote, t.rev); err != nil {
-					return nil, fmt.Errorf("read policies: %w", err)
-				}
-			}
-			found, err := policyFiles(snapshot.FS(), source.Path)
-			if err != nil {
-				return nil, err
-			}
+		}
+	}
+	if len(paths) == 0 {
+		return h.documents, nil
+	}
+	snapshot, err := p.snapshot(ctx, remote, t.rev, paths...)
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	var all []document
+	for _, name := range paths {
+		err := p.read(ctx, report.StageCheck, snapshot, func(files fs.FS) error {
+			found, err := policyFiles(files, name)
 			all = append(all, found...)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return append(all, h.documents...), nil
@@ -165,7 +172,6 @@ func forPolicies(m *v1alpha1.Mooring, rev repos.Revision) map[string]any {
 
 // policyFiles reads the policies that a commit holds, in a file or in the *.yaml and *.yml files of a folder.
 func policyFiles(fsys fs.FS, name string) ([]document, error) {
-	name = path.Clean(name)
 	info, err := fs.Stat(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &ruleError{fmt.Errorf("read policies of %s: the commit has no such file or folder", name)}

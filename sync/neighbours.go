@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/sync/report"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 )
 
@@ -262,14 +264,19 @@ func (p *pass) wishAt(ctx context.Context, m *v1alpha1.Mooring, rev repos.Revisi
 	if err != nil {
 		return wish{}, err
 	}
-	snapshot, err := p.source.Snapshot(ctx, remote, rev)
-	if err != nil {
-		return wish{}, fmt.Errorf("read what it has at %s: %w", rev, err)
-	}
 	t := &target{key: key, rev: rev}
-	t.set, t.unfit = p.renderer.Render(ctx, snapshot.FS(), m.Spec.Path)
+	snapshot, err := p.snapshot(ctx, remote, rev, m.Spec.Path)
+	if err == nil {
+		t.unfit = p.read(ctx, report.StagePlan, snapshot, func(files fs.FS) (err error) {
+			t.set, err = p.renderer.Render(ctx, files, m.Spec.Path)
+			return err
+		})
+	}
 	if ctx.Err() != nil {
 		return wish{}, context.Cause(ctx)
+	}
+	if err := errors.Join(err, t.unfit); !final(err) { // what went wrong on the way says nothing about the commit
+		return wish{}, fmt.Errorf("read what it has at %s: %w", rev, err)
 	}
 	w := wishOf(t)
 	p.wishes.noteFor(m, w)

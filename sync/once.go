@@ -228,24 +228,20 @@ func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision
 // render turns a revision into the objects that the path stands for.
 func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
 	t := &target{key: targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}, rev: rev}
-	snapshot, err := p.snapshot(ctx, remote, rev)
+	snapshot, err := p.snapshot(ctx, remote, rev, p.mooring.Spec.Path)
 	if err != nil {
-		return t, &StageError{Stage: report.StageFetch, Err: err}
+		return t, err
 	}
 	defer p.took(report.StageRender)()
-	t.set, err = p.renderer.Render(ctx, snapshot.FS(), p.mooring.Spec.Path)
+	err = p.read(ctx, report.StageRender, snapshot, func(files fs.FS) (err error) {
+		t.set, err = p.renderer.Render(ctx, files, p.mooring.Spec.Path)
+		return err
+	})
 	if err != nil {
-		return t, &StageError{Stage: report.StageRender, Err: err}
+		return t, err
 	}
 	t.digest, t.author, t.subject = t.set.Digest(), snapshot.Author, snapshot.Message
 	return t, nil
-}
-
-func (p *pass) snapshot(ctx context.Context, remote repos.Remote, rev repos.Revision) (*repos.Snapshot, error) {
-	defer p.took(report.StageFetch)()
-	p.slots.give()
-	defer p.slots.take()
-	return p.source.Snapshot(ctx, remote, rev)
 }
 
 // plan compares a target with the cluster.
