@@ -43,6 +43,9 @@ func (s *Syncer) Next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	return s.units.of(m).next(m, out)
 }
 
+// Note is what is kept of an outcome for others.
+func (s *Syncer) Note(m *v1alpha1.Mooring, out Outcome) { s.units.of(m).note(out) }
+
 // ParseKinds and FormatKinds are the book of an ApplySet.
 func ParseKinds(s string) []schema.GroupKind      { return parseKinds(s) }
 func FormatKinds(kinds []schema.GroupKind) string { return formatKinds(kinds) }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	corev1 "k8s.io/api/core/v1"
@@ -233,6 +235,24 @@ func TestAtRestNothingIsRendered(t *testing.T) {
 	if w.renders != 1 || w.resolves != 4 {
 		t.Errorf("%d renders and %d questions to Git in four passes, want 1 and 4", w.renders, w.resolves)
 	}
+}
+
+// A plan holds each object as it is wanted and as it lives: with many Moorings those of the last pass are most of the memory.
+func TestNothingOfAPassStays(t *testing.T) {
+	w := newWorld()
+	w.changes = 3
+	pass := func() (weak.Pointer[apply.Plan], weak.Pointer[apply.Result]) {
+		out := w.pass(t)
+		want(t, out, v1alpha1.ReasonApplied)
+		w.Note(w.m, out)
+		return weak.Make(out.Plan), weak.Make(out.Result)
+	}
+	plan, result := pass()
+	runtime.GC()
+	if plan.Value() != nil || result.Value() != nil {
+		t.Errorf("after the pass its plan is still held: %t, its result: %t", plan.Value() != nil, result.Value() != nil)
+	}
+	runtime.KeepAlive(w)
 }
 
 // Law 6: the stage decides the retry.

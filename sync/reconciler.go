@@ -74,8 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.reporter.Report(ctx, m, out); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.syncer.units.of(m).keeps.Store(out.Plan != nil && out.Plan.Waits())
-	r.syncer.units.of(m).awaits.Store(&out.Awaits)
+	r.syncer.units.of(m).note(out)
 	r.waker.offered(out.Plan, out.Result)
 	if out.Err == nil && out.Reason == v1alpha1.ReasonApplied {
 		r.waker.ready(req.NamespacedName)

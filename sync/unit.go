@@ -92,6 +92,12 @@ type unit struct {
 	checks healthChecks
 }
 
+// note keeps what others ask of the last pass. Nothing of it may point into the outcome, which holds the whole plan.
+func (u *unit) note(out Outcome) {
+	u.keeps.Store(out.Plan != nil && out.Plan.Waits())
+	u.awaits.Store(new(slices.Clone(out.Awaits)))
+}
+
 // units of an agent.
 type units struct {
 	mu    sync.Mutex
