@@ -109,8 +109,9 @@ func (b builder) command(ctx context.Context, args ...string) *exec.Cmd {
 func NestedGo(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// A workspace or another module mode of the caller is not meant for the nested module.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	// A workspace, another module mode or a build without C of the caller is not meant for the nested module: Gitea's SQLite is C.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") })
+	cmd.Env = append(cmd.Env, "GOWORK=off", "GOFLAGS=-mod=readonly")
 	return cmd
 }
 

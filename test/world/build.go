@@ -52,6 +52,7 @@ func buildMooring(ctx context.Context, progress io.Writer) (string, error) {
 	defer unlock()
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/mooring")
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the image
 	if out, err := Tell(progress, "mooring: building", cmd); err != nil {
 		return "", fmt.Errorf("build mooring: %w\n%s", err, out)
 	}
