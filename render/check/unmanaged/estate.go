@@ -38,9 +38,9 @@ func (n *Neighbourhood) estate(owned []*unstructured.Unstructured) *estate {
 	e := &estate{Neighbourhood: n, own: make(map[render.ID]bool, len(owned)), exact: map[string][]claim{}, reached: map[string][]*reached{}}
 	var bound []*object // what says which gateways serve hosts
 	for _, u := range owned {
-		o := &object{u, render.IDOf(u)}
+		o := newObject(u)
 		e.own[o.id] = true
-		for _, h := range o.hosts() {
+		for _, h := range o.hosts {
 			e.claim(claim{h, o})
 		}
 		switch {
@@ -126,12 +126,12 @@ func (e *estate) serving(bound []*object) map[*place][]string {
 	found := map[*place][]string{}
 	for _, o := range bound {
 		if o.is("Gateway") {
-			found[placeOf(o)] = o.hosts()
+			found[placeOf(o)] = o.hosts
 			continue
 		}
 		for _, name := range o.boundTo() {
 			if g := e.gatewayNamed(name); g != nil && !e.own[g.id] {
-				found[g] = append(found[g], o.hosts()...)
+				found[g] = append(found[g], o.hosts...)
 			}
 		}
 	}

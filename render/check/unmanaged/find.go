@@ -68,7 +68,7 @@ func (e *estate) judge(o *object) *bearing {
 func (e *estate) route(b *bearing, o *object) {
 	gateways, only := o.boundTo(), o.onlyFor()
 	inSidecars := slices.Contains(gateways, meshGateway)
-	for _, h := range o.hosts() {
+	for _, h := range o.hosts {
 		claims := e.overlapping(h)
 		slices.SortStableFunc(claims, func(x, y claim) int { return rank(x, "VirtualService") - rank(y, "VirtualService") })
 		for _, c := range claims {
@@ -105,7 +105,7 @@ func rivalry(h string, c claim, gateway string) string {
 
 // rule judges a DestinationRule.
 func (e *estate) rule(b *bearing, o *object) {
-	h, only := o.hosts()[0], o.onlyFor()
+	h, only := o.hosts[0], o.onlyFor()
 	claims := e.overlapping(h)
 	slices.SortStableFunc(claims, func(x, y claim) int { return rank(x, "DestinationRule") - rank(y, "DestinationRule") })
 	for _, c := range claims {
@@ -133,7 +133,7 @@ func (e *estate) hasRule(host string) bool {
 
 // entry judges a ServiceEntry.
 func (e *estate) entry(b *bearing, o *object) {
-	for _, h := range o.hosts() {
+	for _, h := range o.hosts {
 		for _, c := range e.overlapping(h) {
 			if !c.by.is("Gateway") && covers(c.host, h) {
 				b.host(h, "gives a host that %s is for endpoints and ports of its own%s", c.by.id, o.onlyFor())
@@ -145,7 +145,7 @@ func (e *estate) entry(b *bearing, o *object) {
 // gateway judges a Gateway: one that a route of the Mooring is bound to, or one beside a Gateway of the Mooring.
 func (e *estate) gateway(b *bearing, o *object) {
 	name, selector := o.id.Namespace+"/"+o.id.Name, o.selector()
-	for _, h := range o.hosts() {
+	for _, h := range o.hosts {
 		for _, c := range e.overlapping(h) {
 			exact := c.host
 			if covers(c.host, h) {

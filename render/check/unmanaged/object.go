@@ -10,8 +10,8 @@ import (
 // meshGateway is what a VirtualService calls all sidecars.
 const meshGateway = "mesh"
 
-// hosts that the object is about, in full. Those of a Gateway are without the namespaces before them.
-func (o *object) hosts() []string {
+// readHosts gives the hosts that the object is about, in full. Those of a Gateway are without the namespaces before them.
+func (o *object) readHosts() []string {
 	var names []string
 	switch {
 	case o.id.Group == "" && o.id.Kind == "Service":

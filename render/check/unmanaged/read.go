@@ -30,6 +30,14 @@ type Neighbourhood struct {
 type object struct {
 	*unstructured.Unstructured
 	id render.ID
+	// hosts that it is about, completed: all Moorings ask every stray object for them.
+	hosts []string
+}
+
+func newObject(u *unstructured.Unstructured) *object {
+	o := &object{Unstructured: u, id: render.IDOf(u)}
+	o.hosts = o.readHosts()
+	return o
 }
 
 // place is an object that hosts lead to.
@@ -39,7 +47,7 @@ type place struct {
 	selector map[string]string
 }
 
-func placeOf(o *object) *place { return &place{id: o.id, hosts: o.hosts(), selector: o.selector()} }
+func placeOf(o *object) *place { return &place{id: o.id, hosts: o.hosts, selector: o.selector()} }
 
 // workload is a set of like pods, or a pod that none of them makes.
 type workload struct {
@@ -57,7 +65,7 @@ func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 	}
 	var pods []*object
 	for _, u := range c.Objects {
-		o := &object{u, render.IDOf(u)}
+		o := newObject(u)
 		if inMesh(o.id) && !owners.have(u) && !excused(u) {
 			n.strays = append(n.strays, o)
 		}
@@ -69,7 +77,7 @@ func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 		case o.is("ServiceEntry"):
 			n.entries[o.id.Namespace] = append(n.entries[o.id.Namespace], placeOf(o))
 		case o.is("VirtualService") && slices.Contains(o.boundTo(), meshGateway):
-			for _, h := range o.hosts() {
+			for _, h := range o.hosts {
 				n.routed[h] = true
 			}
 		case o.id.Group == "apps":
