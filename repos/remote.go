@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"weak"
 
@@ -76,7 +77,8 @@ func (m *remote) commitDir() string { return filepath.Join(m.dir, "commits") }
 // is in use.
 func (m *remote) prepare() error {
 	now := time.Now()
-	if err := os.Chtimes(filepath.Join(m.dir, usedFile), now, now); err == nil {
+	// On a disk that became read-only, what is here can be read.
+	if err := os.Chtimes(filepath.Join(m.dir, usedFile), now, now); err == nil || errors.Is(err, syscall.EROFS) {
 		return nil
 	}
 	if err := m.makeFolders(); err != nil {

@@ -1,0 +1,192 @@
+package repos_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mooring-dev/mooring/repos"
+	"github.com/mooring-dev/mooring/test/gitserver"
+)
+
+// smallDisk mounts a file system in memory and gives its folder. Whoever may not mount anything may do so in a user namespace, and nobody but the process of the
+// test sees it: so the test runs in a process of its own, and smallDisk is false for the one that only waits for it.
+func smallDisk(t *testing.T, options string) (string, bool) {
+	t.Helper()
+	const inside = "MOORING_TEST_NAMESPACE"
+	if os.Getenv(inside) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
+		cmd.Env = append(os.Environ(), inside+"=yes")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		if uid := os.Geteuid(); uid != 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{
+				Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+				UidMappings: []syscall.SysProcIDMap{{HostID: uid, Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
+			}
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Fatalf("in a namespace of its own: %v\n%s", err, out)
+		}
+		return "", false
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		t.Fatalf("keep mounts to this process: %v", err)
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Fatalf("mount a file system: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir, true
+}
+
+// remount changes the file system. It is busy as long as a pack that was just received is open, which the collector closes.
+func remount(t *testing.T, dir, options string, flags uintptr) {
+	t.Helper()
+	err := error(syscall.EBUSY)
+	for deadline := time.Now().Add(time.Minute); errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline); {
+		runtime.GC()
+		err = syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options)
+	}
+	if err != nil {
+		t.Fatalf("mount anew with %q: %v", options, err)
+	}
+}
+
+// tidy fails the test when something half written was left behind.
+func tidy(t *testing.T, dir string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, "*", "objects", "pack", "incoming-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// A commit that does not fit is an error that says so. What is here stays readable, other remotes go on, and once there is room nobody has to restart anything.
+func TestDiskFull(t *testing.T) {
+	dir, here := smallDisk(t, "size=1m")
+	if !here {
+		return
+	}
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	shop, cafe := s.Repo(t, "shop.git", map[string]string{"f": "small"}), s.Repo(t, "cafe.git", map[string]string{"g": "small"})
+	remote := repos.Remote{URL: shop.URL}
+	store := reopen(t, dir, repos.Options{})
+	small := pull(t, store, remote, main)
+
+	shop.Commit(gitserver.Change{Files: map[string]string{"f": noise(t, 2<<20)}})
+	for range 3 {
+		_, err := tryPull(t.Context(), store, remote, main)
+		wantKind(t, err, repos.KindStore, "no space left on device", dir, "has room")
+		tidy(t, dir)
+	}
+	again, err := reopen(t, dir, repos.Options{}).Snapshot(t.Context(), remote, small.Revision)
+	if err != nil {
+		t.Fatalf("what was fetched before: %v", err)
+	}
+	if got := read(t, again.FS(), "f"); got != "small" {
+		t.Errorf("what was fetched before reads %q", got)
+	}
+	checkTree(t, pull(t, store, repos.Remote{URL: cafe.URL}, main).FS(), cafe, "main")
+
+	remount(t, dir, "size=8m", 0)
+	checkTree(t, pull(t, store, remote, main).FS(), shop, "main")
+}
+
+// Not a byte is left: polls go on, since they write nothing.
+func TestDiskFullToTheLastByte(t *testing.T) {
+	dir, here := smallDisk(t, "size=1m")
+	if !here {
+		return
+	}
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "1"})
+	remote := repos.Remote{URL: repo.URL}
+	store := reopen(t, dir, repos.Options{})
+	first := pull(t, store, remote, main)
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	rev, err := store.Resolve(t.Context(), remote, main)
+	if err != nil || rev != first.Revision {
+		t.Fatalf("a poll gives %v, %v", rev, err)
+	}
+	if _, err := store.Snapshot(t.Context(), remote, rev); err != nil {
+		t.Fatalf("what is here: %v", err)
+	}
+	repo.Commit(gitserver.Change{Files: map[string]string{"f": "2"}})
+	_, err = tryPull(t.Context(), store, remote, main)
+	wantKind(t, err, repos.KindStore, "no space left on device")
+	_, err = tryPull(t.Context(), store, repos.Remote{URL: s.Repo(t, "cafe.git", nil).URL}, main)
+	wantKind(t, err, repos.KindStore, "no space left on device")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+	tidy(t, dir)
+}
+
+// A file system may be full of files, too, or become read-only because the kernel does not trust it any more.
+func TestDiskWithoutInodes(t *testing.T) {
+	dir, here := smallDisk(t, "size=8m,nr_inodes=40")
+	if !here {
+		return
+	}
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "1"})
+	remote := repos.Remote{URL: repo.URL}
+	store := reopen(t, dir, repos.Options{})
+	first := pull(t, store, remote, main)
+	var fillers []string
+	for n := range 40 {
+		name := filepath.Join(dir, fmt.Sprint("filler-", n))
+		if os.WriteFile(name, nil, 0o600) != nil {
+			break
+		}
+		fillers = append(fillers, name)
+	}
+	repo.Commit(gitserver.Change{Files: map[string]string{"f": "2"}})
+	_, err := tryPull(t.Context(), store, remote, main)
+	wantKind(t, err, repos.KindStore, "no space left on device")
+	if _, err := store.Snapshot(t.Context(), remote, first.Revision); err != nil {
+		t.Errorf("what is here: %v", err)
+	}
+	for _, name := range fillers {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+}
+
+func TestDiskBecomesReadOnly(t *testing.T) {
+	dir, here := smallDisk(t, "size=8m")
+	if !here {
+		return
+	}
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"f": "1"})
+	remote := repos.Remote{URL: repo.URL}
+	store := reopen(t, dir, repos.Options{})
+	first := pull(t, store, remote, main).Revision
+	remount(t, dir, "", syscall.MS_RDONLY)
+	if rev, err := store.Resolve(t.Context(), remote, main); err != nil || rev != first {
+		t.Errorf("a poll gives %v, %v", rev, err)
+	}
+	if _, err := store.Snapshot(t.Context(), remote, first); err != nil {
+		t.Errorf("what is here: %v", err)
+	}
+	repo.Commit(gitserver.Change{Files: map[string]string{"f": "2"}})
+	_, err := tryPull(t.Context(), store, remote, main)
+	wantKind(t, err, repos.KindStore, "read-only file system", "can be written")
+	remount(t, dir, "", 0)
+	checkTree(t, pull(t, store, remote, main).FS(), repo, "main")
+}
