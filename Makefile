@@ -68,8 +68,12 @@ bench-check: ## measure checks beside istioctl analyze, into test/bench/RESULTS.
 bench-sync: control-plane ## measure an agent at work and at rest beside kubectl and Flux, into test/bench/RESULTS.md; BENCH_SYNC='-rest 1m' for other than the default
 	go run ./test/bench/sync $(BENCH_SYNC)
 
+.PHONY: bench-git
+bench-git: ## measure fetching beside git, into test/bench/RESULTS.md; BENCH_GIT='-apps 100 -large 50' for other than the default
+	go run ./test/bench/git $(BENCH_GIT)
+
 .PHONY: bench
-bench: bench-render bench-check bench-sync ## all of them, one after the other
+bench: bench-render bench-check bench-git bench-sync ## all of them, one after the other
 
 .PHONY: vuln
 vuln: ## known holes in what the binary really calls; needs the network, so it is not part of the gate
