@@ -22,6 +22,9 @@ type Remote struct {
 	Auth Auth
 	// Proxy on the way; the zero value leaves it to the environment of the process.
 	Proxy Proxy
+	// RecurseSubmodules shows the files of submodules in their places in a Snapshot's FS: those that are on the same server, which see the same
+	// credentials.
+	RecurseSubmodules bool
 }
 
 // Auth is how to get in. The zero value is anonymous. However it is printed, it shows no secret.

@@ -46,6 +46,13 @@
 // that SignersFromSecret has read; package signature says what counts. A tag is brought by a conversation of its own that leaves
 // out what is here, once, since a fetch of the commit does not bring it.
 //
+// # Submodules
+//
+// With Remote.RecurseSubmodules, a Snapshot shows the files of submodules in their places. A submodule is a commit that the tree names, of a repository that .gitmodules
+// names. It is fetched, by the id that the tree has, when something in it is read; a url is taken where it leads to the same server alone, since it sees the same
+// credentials. gitmodules(5) says what is in that file, of which path and url are read and nothing else. What a signature on the root's commit covers, it covers in
+// submodules too: the tree is part of the commit, and has their ids.
+//
 // # Errors
 //
 // Everything is an *Error with a Kind for programs and a Hint for people; neither holds a secret. The file system wraps

@@ -177,7 +177,7 @@ func locate(op, url string, err error) error {
 // ended makes the error for a context that is over.
 func ended(cause error, timeout time.Duration) *Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
-		return failf(KindTimeout, "the server may be overloaded or out of reach from here; raise the timeout if the repository is large",
+		return failf(KindTimeout, "the server may be overloaded or out of reach from here; raise --"+FlagTimeout+" if the repository is large",
 			"no complete answer within %s: %w", timeout, cause)
 	}
 	return fail(KindUnavailable, cause, "")

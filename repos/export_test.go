@@ -20,3 +20,15 @@ func (f *flights[K, T]) waiting() int {
 	}
 	return n
 }
+
+// SubmoduleURL is where a submodule with a url is, whose parent is at another.
+func SubmoduleURL(parent, url string) (string, error) {
+	at, err := parseURL(parent, false)
+	if err != nil {
+		return "", err
+	}
+	return submoduleURL(at, url, false)
+}
+
+// ReadModules reads .gitmodules.
+var ReadModules = readModules

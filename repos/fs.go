@@ -207,11 +207,6 @@ func (t *treeFS) walk(name string, follow bool) (entry, error) {
 	return last, nil
 }
 
-func submoduleError(e entry) error {
-	return failf(KindContent, "copy the files into this repository, or give the other one a Mooring of its own",
-		"%q is a submodule at commit %s, and those are not fetched", e.name, e.hash)
-}
-
 // lookup finds a name in a folder.
 func (t *treeFS) lookup(dir entry, name string) (entry, error) {
 	entries, err := t.tree(dir.hash)
@@ -248,7 +243,7 @@ func (t *treeFS) unreadable(err error) error {
 
 // content reads a file.
 func (t *treeFS) content(e entry) ([]byte, error) {
-	const tooLargeHint = "remove it from the path, keep it elsewhere, or raise the limit"
+	const tooLargeHint = "remove it from the path, keep it elsewhere, or raise --" + FlagBlobBytes
 	content, err := t.objects.read(e.hash, plumbing.BlobObject, t.limit)
 	if _, tooLarge := errors.AsType[*tooLargeError](err); tooLarge {
 		return nil, fail(KindLimit, err, tooLargeHint)

@@ -92,7 +92,7 @@ func (x *indexer) scanAll(ctx context.Context) (plumbing.Hash, error) {
 	// Each file is a blob and every folder a tree, so a commit has few more objects than entries. History, which comes
 	// along from servers that give no commit by its id, has more.
 	if limit := 8*int64(x.limits.TreeEntries) + 1000; int64(count) > limit {
-		return plumbing.ZeroHash, failf(KindLimit, limitHint, "the pack has %d objects, more than %d", count, limit)
+		return plumbing.ZeroHash, failf(KindLimit, entriesHint, "the pack has %d objects, more than %d", count, limit)
 	}
 	for range count {
 		if err := x.scanObject(ctx); err != nil {
@@ -123,7 +123,7 @@ func (x *indexer) scanObject(ctx context.Context) error {
 		x.out.Add(o.hash, uint64(o.offset), o.crc)
 	case plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
 		if h.Length > maxDeltaObject {
-			return failf(KindLimit, limitHint, "the pack has a delta of %d bytes", h.Length)
+			return failf(KindLimit, smallerHint, "the pack has a delta of %d bytes", h.Length)
 		}
 		if h.Type == plumbing.OFSDeltaObject {
 			x.byOffset[h.OffsetReference] = append(x.byOffset[h.OffsetReference], len(x.objects))
@@ -145,7 +145,7 @@ func (x *indexer) scanObject(ctx context.Context) error {
 // count adds to the bytes unpacked so far.
 func (x *indexer) count(n int64) error {
 	if n < 0 || n > x.limits.TotalBytes-x.bytes {
-		return failf(KindLimit, limitHint, "the pack unpacks to more than %s", size(x.limits.TotalBytes))
+		return failf(KindLimit, fetchHint, "the pack unpacks to more than %s", size(x.limits.TotalBytes))
 	}
 	x.bytes += n
 	return nil
@@ -159,7 +159,7 @@ func (x *indexer) resolveAll(ctx context.Context) error {
 			continue
 		}
 		if o.length > maxDeltaObject {
-			return failf(KindLimit, limitHint, "the pack has a delta on an object of %d bytes", o.length)
+			return failf(KindLimit, smallerHint, "the pack has a delta on an object of %d bytes", o.length)
 		}
 		content, err := x.read(o)
 		if err != nil {
@@ -175,12 +175,12 @@ func (x *indexer) resolveAll(ctx context.Context) error {
 // resolve goes down from an object, whose id is known, to all that are deltas on it.
 func (x *indexer) resolve(ctx context.Context, base packed, kind plumbing.ObjectType, content []byte, depth int) error {
 	if depth > maxDeltaDepth {
-		return failf(KindLimit, limitHint, "the pack has a chain of more than %d deltas", maxDeltaDepth)
+		return failf(KindLimit, smallerHint, "the pack has a chain of more than %d deltas", maxDeltaDepth)
 	}
 	x.held += int64(len(content))
 	defer func() { x.held -= int64(len(content)) }()
 	if x.held > maxDeltaChain {
-		return failf(KindLimit, limitHint, "the pack has a chain of deltas over %s", size(maxDeltaChain))
+		return failf(KindLimit, smallerHint, "the pack has a chain of deltas over %s", size(maxDeltaChain))
 	}
 	children := x.byOffset[base.offset]
 	delete(x.byOffset, base.offset)
@@ -235,7 +235,7 @@ func deltaTarget(delta []byte, limit uint64) (int64, error) {
 		return 0, packfile.ErrInvalidDelta
 	}
 	if target > limit {
-		return 0, failf(KindLimit, limitHint, "the pack has a delta that makes %d bytes", target)
+		return 0, failf(KindLimit, smallerHint, "the pack has a delta that makes %d bytes", target)
 	}
 	return int64(target), nil
 }
@@ -250,7 +250,12 @@ func (x *indexer) read(o packed) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-const limitHint = "raise the limit, or keep the configuration in a smaller repository"
+// What mends a limit: where somebody can set it, its flag is named.
+const (
+	smallerHint = "keep the configuration in a smaller repository"
+	entriesHint = "raise --" + FlagTreeEntries + ", or " + smallerHint
+	fetchHint   = "raise --" + FlagTotalBytes + ", or " + smallerHint
+)
 
 // size writes bytes for people.
 func size(n int64) string {

@@ -123,7 +123,7 @@ func receivePack(ctx context.Context, dir string, r io.Reader, older objects, li
 		return nil, err
 	}
 	if n > limits.TotalBytes {
-		return nil, failf(KindLimit, limitHint, "the server sends more than %s", size(limits.TotalBytes))
+		return nil, failf(KindLimit, fetchHint, "the server sends more than %s", size(limits.TotalBytes))
 	}
 	index, err := indexPack(ctx, f, older, limits)
 	if err != nil {

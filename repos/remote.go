@@ -232,7 +232,7 @@ func (m *remote) local(rev Revision) (*Snapshot, error) {
 		return nil, errNotHere
 	}
 	if k.Entries > m.opts.Limits.TreeEntries {
-		return nil, failf(KindLimit, limitHint, "the commit has %d files and folders, more than %d", k.Entries, m.opts.Limits.TreeEntries)
+		return nil, failf(KindLimit, entriesHint, "the commit has %d files and folders, more than %d", k.Entries, m.opts.Limits.TreeEntries)
 	}
 	now := time.Now()
 	_ = os.Chtimes(m.markFile(rev.Commit), now, now) // at worst it is fetched again

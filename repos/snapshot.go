@@ -24,6 +24,8 @@ type Snapshot struct {
 	Time time.Time
 
 	tree *treeFS
+	// modules are its submodules; nil where they are not shown.
+	modules *modules
 }
 
 // FS is the commit's tree, read from the object store as it is asked for. Nothing is written anywhere. It is also an
@@ -31,16 +33,21 @@ type Snapshot struct {
 //
 //	Hash(name string) (string, error)
 //
-// which gives Git's id of a file or folder. Links are followed within the tree. Files over Limits.BlobBytes,
-// submodules, LFS pointers and links out of the tree or in a circle are an Error, wrapped in an fs.PathError.
+// which gives Git's id of a file or folder; of a folder where submodules are shown, an id of our own. Links are followed within the tree. Files over Limits.BlobBytes,
+// submodules that are not shown, LFS pointers and links out of the tree or in a circle are an Error, wrapped in an fs.PathError.
 // It may be used from any goroutine.
-func (s *Snapshot) FS() fs.FS { return s.tree }
+func (s *Snapshot) FS() fs.FS {
+	return s.Read(context.Background(), func(fetch func() error) error { return fetch() })
+}
 
 // Read is FS for a reader who is not to wait for a server in the middle of reading, or not for longer than ctx. What is
 // not here yet is asked for by calling wait with the function that fetches it, from whichever goroutine reads. wait may
 // give up what others could use meanwhile, call fetch, and return its error. It may also keep fetch for later and return
 // an error of its own, which the reader then gets: once fetch was called and had no error, the same reads get further.
 func (s *Snapshot) Read(ctx context.Context, wait func(fetch func() error) error) fs.FS {
+	if s.modules != nil {
+		return s.modules.see(ctx, wait, s.tree)
+	}
 	return s.tree
 }
 

@@ -37,6 +37,14 @@ type Limits struct {
 	TotalBytes int64
 }
 
+// The names of the flags by which a program lets people set Limits and Options.Timeout. Hints name them.
+const (
+	FlagTreeEntries = "git-max-entries"
+	FlagBlobBytes   = "git-max-file-size"
+	FlagTotalBytes  = "git-max-fetch-size"
+	FlagTimeout     = "fetch-timeout"
+)
+
 // DefaultLimits are 200,000 files and folders, 10 MiB for a file and 512 MiB for a fetch.
 func DefaultLimits() Limits {
 	return Limits{TreeEntries: 200_000, BlobBytes: 10 << 20, TotalBytes: 512 << 20}
@@ -122,6 +130,9 @@ func (s *Store) Snapshot(ctx context.Context, r Remote, rev Revision) (*Snapshot
 	snap, err := m.snapshot(ctx, rev)
 	if err != nil {
 		return nil, within(ctx, op, m.url, s.opts.Timeout, err)
+	}
+	if r.RecurseSubmodules {
+		snap.modules = modulesOf(s, r, snap)
 	}
 	return snap, nil
 }

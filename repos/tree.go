@@ -99,7 +99,7 @@ func (w *walker) count(tree plumbing.Hash, depth int) (int, error) {
 		return n, nil
 	}
 	if depth > maxTreeDepth {
-		return 0, failf(KindLimit, limitHint, "folders lie in each other more than %d deep", maxTreeDepth)
+		return 0, failf(KindLimit, "nest them less deeply", "folders lie in each other more than %d deep", maxTreeDepth)
 	}
 	entries, err := w.objects.readTree(tree)
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *walker) count(tree plumbing.Hash, depth int) (int, error) {
 			return 0, fmt.Errorf("file %q: %w", clean(e.name), plumbing.ErrObjectNotFound)
 		}
 		if total > w.limit {
-			return 0, failf(KindLimit, limitHint, "the commit has more than %d files and folders", w.limit)
+			return 0, failf(KindLimit, entriesHint, "the commit has more than %d files and folders", w.limit)
 		}
 	}
 	w.counts[tree] = total
