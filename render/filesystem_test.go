@@ -191,8 +191,9 @@ func TestSubmodules(t *testing.T) {
 		repo[name] = &fstest.MapFile{Mode: fs.ModeIrregular}
 	}
 	for dir, want := range map[string]string{
-		"p": "p/sub: it is neither a file nor a folder: a submodule is not fetched; copy its files here",
-		"k": "k/kustomization.yaml:1: resources: sub is neither a file nor a folder: a submodule is not fetched; copy its files here",
+		"p":     "p/sub: it is neither a file nor a folder: a submodule is not fetched; copy its files here, or set spec.source.recurseSubmodules: true",
+		"p/sub": "path p/sub is neither a file nor a folder: a submodule is not fetched; copy its files here, or set spec.source.recurseSubmodules: true",
+		"k":     "k/kustomization.yaml:1: resources: sub is neither a file nor a folder: a submodule is not fetched; copy its files here",
 	} {
 		_, err := new(render.Renderer).Render(t.Context(), repo, dir)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

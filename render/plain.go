@@ -80,7 +80,7 @@ func (w *plainWalk) entry(name string, parents []string) error {
 	case info.IsDir():
 		return w.folder(real, parents)
 	case irregular(info):
-		w.faults.add(fault(name, 0, "copy its files here", "it %w", errIrregular))
+		w.faults.add(fault(name, 0, irregularHint, "it %w", errIrregular))
 		return nil
 	case !isYAML(name):
 		return nil

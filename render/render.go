@@ -103,6 +103,8 @@ func (t *tree) root(dir string) (string, error) {
 		return "", t.broken
 	case err != nil:
 		return "", fault("", 0, "look at its spelling and at the branch", "path %s does not exist", dir)
+	case irregular(info):
+		return "", fault("", 0, irregularHint, "path %s %w", dir, errIrregular)
 	case !info.IsDir():
 		return "", fault("", 0, "name the folder that it is in", "path %s is a file", dir)
 	}

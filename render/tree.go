@@ -189,6 +189,8 @@ func irregular(info fs.FileInfo) bool {
 
 var errIrregular = errors.New("is neither a file nor a folder: a submodule is not fetched")
 
+const irregularHint = "copy its files here, or set spec.source.recurseSubmodules: true if it is a submodule on the source's own server"
+
 // list gives the names in a folder, sorted.
 func (t *tree) list(real string) ([]fs.DirEntry, error) {
 	if err := t.check(); err != nil {
@@ -266,7 +268,7 @@ func (t *tree) load(real string) ([]byte, error) {
 	case info.IsDir():
 		return nil, &fs.PathError{Op: "read", Path: real, Err: fs.ErrInvalid}
 	case irregular(info): // opening a pipe would wait for ever
-		return nil, t.trouble(fault(real, 0, "", "it %w", errIrregular))
+		return nil, t.trouble(fault(real, 0, irregularHint, "it %w", errIrregular))
 	case info.Size() > t.limits.FileBytes:
 		return nil, tooLarge()
 	}

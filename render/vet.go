@@ -238,7 +238,7 @@ func (v *vetter) refer(k *kustomization, dir string, r reference) error {
 	case info.IsDir():
 		return v.referToFolder(k, dir, found{r, real, true}, bad)
 	case irregular(info):
-		return bad("copy its files here", "%s %w", r.value, errIrregular)
+		return bad(irregularHint, "%s %w", r.value, errIrregular)
 	case r.as == aFolder:
 		return bad("", "%s is a file, not a folder with a kustomization", r.value)
 	case !within(real, dir):

@@ -40,6 +40,8 @@ type Options struct {
 	StoreDir string
 	// FetchTimeout bounds every conversation with a Git server; 0 means a minute.
 	FetchTimeout time.Duration
+	// Git is how large repositories and their files may be; fields that are zero take their value from repos.DefaultLimits.
+	Git repos.Limits
 	// Version of Mooring, for the ApplySet's tooling annotation.
 	Version string
 	// Istiod says how istiod is reached by the Moorings whose spec.propagation.ask is Service.
@@ -88,7 +90,7 @@ func New(cfg *rest.Config, opts Options) (*Syncer, error) {
 }
 
 func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opts Options, applying apply.Options) (*Syncer, *apply.Applier, error) {
-	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout})
+	store, err := repos.Open(opts.StoreDir, repos.Options{Timeout: opts.FetchTimeout, Limits: opts.Git})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -256,7 +256,7 @@ func plainURL(url string) string {
 
 // wishAt is what another Mooring of the same source wants at a revision.
 func (p *pass) wishAt(ctx context.Context, m *v1alpha1.Mooring, rev repos.Revision) (wish, error) {
-	key := targetKey{commit: rev.Commit, path: m.Spec.Path}
+	key := keyOf(m, rev.Commit)
 	if w, ok := p.wishes.at(m, key); ok {
 		return w.orUnsure(m), nil
 	}
@@ -264,6 +264,7 @@ func (p *pass) wishAt(ctx context.Context, m *v1alpha1.Mooring, rev repos.Revisi
 	if err != nil {
 		return wish{}, err
 	}
+	remote.RecurseSubmodules = key.modules
 	t := &target{key: key, rev: rev}
 	snapshot, err := p.snapshot(ctx, remote, rev, m.Spec.Path)
 	if err == nil {

@@ -211,7 +211,7 @@ func (p *pass) resolve(ctx context.Context, remote repos.Remote) (repos.Revision
 
 // load renders a revision, or remembers what came of it, be it a set or a refusal.
 func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
-	key := targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}
+	key := keyOf(p.mooring, rev.Commit)
 	if t := p.unit.known(key); t != nil {
 		p.wishes.note(p.mooring, t)
 		return t, t.unfit
@@ -227,7 +227,7 @@ func (p *pass) load(ctx context.Context, remote repos.Remote, rev repos.Revision
 
 // render turns a revision into the objects that the path stands for.
 func (p *pass) render(ctx context.Context, remote repos.Remote, rev repos.Revision) (*target, error) {
-	t := &target{key: targetKey{commit: rev.Commit, path: p.mooring.Spec.Path}, rev: rev}
+	t := &target{key: keyOf(p.mooring, rev.Commit), rev: rev}
 	snapshot, err := p.snapshot(ctx, remote, rev, p.mooring.Spec.Path)
 	if err != nil {
 		return t, err

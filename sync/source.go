@@ -23,14 +23,14 @@ type reader interface {
 func (p *pass) remote(ctx context.Context) (repos.Remote, error) {
 	ref := p.mooring.Spec.Source.SecretRef
 	if ref == nil {
-		return p.viaProxy(ctx, repos.Remote{URL: p.mooring.Spec.Source.URL})
+		return p.viaProxy(ctx, p.address())
 	}
 	return p.remoteWith(ctx, ref.Name, "spec.source.secretRef")
 }
 
 // remoteWith is the repository with the credentials of a Secret, which a field names.
 func (p *pass) remoteWith(ctx context.Context, secret, field string) (repos.Remote, error) {
-	remote := repos.Remote{URL: p.mooring.Spec.Source.URL}
+	remote := p.address()
 	data, err := p.secret(ctx, secret, field)
 	if err != nil {
 		return remote, err
@@ -39,6 +39,11 @@ func (p *pass) remoteWith(ctx context.Context, secret, field string) (repos.Remo
 		return remote, fmt.Errorf("read Secret %s/%s: %w", p.mooring.Namespace, secret, err)
 	}
 	return p.viaProxy(ctx, remote)
+}
+
+// address is the repository, and what is read of it, without the way there.
+func (p *pass) address() repos.Remote {
+	return repos.Remote{URL: p.mooring.Spec.Source.URL, RecurseSubmodules: p.mooring.Spec.Source.RecurseSubmodules}
 }
 
 // viaProxy adds the proxy, where the Mooring names one.

@@ -18,6 +18,13 @@ import (
 type targetKey struct {
 	commit repos.Commit
 	path   string
+	// modules is true where submodules are read too. They change nothing but whether the path renders.
+	modules bool
+}
+
+// keyOf a commit, for a Mooring.
+func keyOf(m *v1alpha1.Mooring, commit repos.Commit) targetKey {
+	return targetKey{commit: commit, path: m.Spec.Path, modules: m.Spec.Source.RecurseSubmodules}
 }
 
 // target is what came of rendering a commit, and of checking it.

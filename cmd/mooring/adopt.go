@@ -17,14 +17,13 @@ import (
 )
 
 type adoptOptions struct {
-	cluster      *clusterFlags
-	from         []string
-	dryRun       bool
-	yes          bool
-	force        bool
-	store        string
-	fetchTimeout time.Duration
-	timeout      time.Duration
+	cluster *clusterFlags
+	from    []string
+	dryRun  bool
+	yes     bool
+	force   bool
+	sources sync.Options
+	timeout time.Duration
 }
 
 func (c *cli) adoptCommand() *cobra.Command {
@@ -66,8 +65,8 @@ back: --yes refuses until it is stopped, or --force is given.
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be adopted, and write nothing; this is the default")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "let the agent adopt what is shown")
 	cmd.Flags().BoolVar(&o.force, "force", false, "adopt although a tool is at work that will put everything back")
-	cmd.Flags().StringVar(&o.store, "store", "", "folder for fetched commits (default is mooring/store in your cache folder)")
-	cmd.Flags().DurationVar(&o.fetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
+	cmd.Flags().StringVar(&o.sources.StoreDir, "store", "", "folder for fetched commits (default is mooring/store in your cache folder)")
+	addGitFlags(cmd.Flags(), &o.sources)
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for the agent's pass")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(strings.Split(toolNames(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("store")
@@ -106,7 +105,7 @@ func (c *cli) adopt(ctx context.Context, o *adoptOptions, name string, from []ap
 	if err != nil {
 		return err
 	}
-	syncer, err := c.previewer(cluster, o.store, o.fetchTimeout)
+	syncer, err := c.previewer(cluster, o.sources)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ Exit code: 0 it was asked to end, 1 error (also when another agent took the lead
 	f.StringSliceVar(&o.AlarmsAcross, "alarms-across", nil, "`namespace` whose Alarms may tell of Moorings of other namespaces, * for all; once for each. Default is the namespace that the agent runs in")
 	f.StringVar(&o.Shard, "shard", "", "work for the Moorings and Alarms with the label "+v1alpha1.ShardLabel+" of this `name` alone; default is those without the label. Each shard has its own leader")
 	f.IntVar(&o.Concurrent, "concurrent", 0, "how many Moorings are worked for at a time; 0 leaves it to the agent")
-	f.DurationVar(&o.FetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
+	addGitFlags(f, &o.Options)
 	f.StringSliceVar(&o.Istiod.URLs, "istiod-url", nil, "`address` of an istiod for Moorings with spec.propagation.ask: Service, such as http://istiod.istio-system:15014; once for each istiod. Without it each of istiod's Pods is asked")
 	f.StringVar(&o.Istiod.TokenFile, "istiod-token-file", "", "`file` with a token of the audience istio-ca, which istiod wants to see then")
 	f.Var(choice(&o.logLevel, "info", "debug", "warn", "error"), "log-level", "the least important messages that are logged: debug, info, warn, error")

@@ -17,13 +17,12 @@ import (
 )
 
 type diffOptions struct {
-	cluster      *clusterFlags
-	files        []string
-	store        string
-	fetchTimeout time.Duration
-	output       string
-	proof        bool
-	proofStates  int
+	cluster     *clusterFlags
+	files       []string
+	sources     sync.Options
+	output      string
+	proof       bool
+	proofStates int
 	// from and to are revisions that are compared with each other.
 	from, to string
 }
@@ -71,8 +70,8 @@ is 1 as well: there is no such route without a difference.`,
 	o.cluster = c.addClusterFlags(cmd)
 	cmd.ValidArgsFunction = o.cluster.completeNames
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "a `file` with Moorings, or - for standard input; can be repeated")
-	cmd.Flags().StringVar(&o.store, "store", "", "folder for fetched commits (default is mooring/store in your cache folder)")
-	cmd.Flags().DurationVar(&o.fetchTimeout, "fetch-timeout", time.Minute, "how long any conversation with a Git server may take")
+	cmd.Flags().StringVar(&o.sources.StoreDir, "store", "", "folder for fetched commits (default is mooring/store in your cache folder)")
+	addGitFlags(cmd.Flags(), &o.sources)
 	cmd.Flags().BoolVar(&o.proof, "proof", false, "look for routes to nothing in every state between two writes of the plan")
 	cmd.Flags().IntVar(&o.proofStates, "proof-states", proof.DefaultLimit, "how many states --proof looks at where there are more")
 	o.addRevisionFlags(cmd)
@@ -97,7 +96,7 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 	if err != nil {
 		return err
 	}
-	syncer, err := c.previewer(cluster, o.store, o.fetchTimeout)
+	syncer, err := c.previewer(cluster, o.sources)
 	if err != nil {
 		return err
 	}
@@ -131,12 +130,13 @@ func (c *cli) diff(cmd *cobra.Command, o *diffOptions, names []string) error {
 }
 
 // previewer makes passes that stop at the plan.
-func (c *cli) previewer(cluster *cluster, storeFlag string, fetchTimeout time.Duration) (*sync.Syncer, error) {
-	store, err := c.storeDir(storeFlag)
-	if err != nil {
+func (c *cli) previewer(cluster *cluster, o sync.Options) (*sync.Syncer, error) {
+	var err error
+	if o.StoreDir, err = c.storeDir(o.StoreDir); err != nil {
 		return nil, err
 	}
-	syncer, err := sync.New(cluster.config, sync.Options{StoreDir: store, FetchTimeout: fetchTimeout, Version: c.version})
+	o.Version = c.version
+	syncer, err := sync.New(cluster.config, o)
 	if err != nil {
 		return nil, fmt.Errorf("prepare a preview: %w", err)
 	}

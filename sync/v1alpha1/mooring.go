@@ -248,9 +248,16 @@ type Source struct {
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
-	// Whose signature a commit or its tag needs; without it, signatures are not looked at.
+	// Whose signature a commit or its tag needs; without it, signatures are not looked at. The tree of a signed commit names the commit of
+	// each submodule.
 	// +optional
 	Verify *Verify `json:"verify,omitempty"`
+
+	// Puts the files of submodules in their places, at the commits that the repository names, also those of submodules in submodules: as far as the path
+	// needs them, and where they are on the same server as url. They are fetched with the same credentials. Without it, a path that needs a
+	// file of a submodule does not render.
+	// +optional
+	RecurseSubmodules bool `json:"recurseSubmodules,omitempty"`
 }
 
 // Ref names a commit.
