@@ -86,7 +86,8 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 // examineAll gives a step for each wanted object: definitions first, because what depends on them cannot be tried before they
 // are there.
 func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error) {
-	var definitions, others []wanted
+	var definitions []wanted
+	others := make([]wanted, 0, len(all)) // mostly there are no definitions, and a pass that finds nothing changed is made often
 	for _, w := range all {
 		if isDefinition(w.id) {
 			definitions = append(definitions, w)
@@ -107,8 +108,11 @@ func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error
 			p.pending[s.step.ID] = Unchanged
 		}
 	}
-	seen = append(seen, p.examineEach(ctx, others)...)
-	return verdicts(seen)
+	rest := p.examineEach(ctx, others)
+	if len(seen) > 0 {
+		rest = slices.Concat(seen, rest)
+	}
+	return verdicts(rest)
 }
 
 // examined is a wanted object with its step, or the error in place of one.
@@ -139,6 +143,7 @@ func (p *planner) examineEach(ctx context.Context, all []wanted) []examined {
 // verdicts parts steps from faults.
 func verdicts(seen []examined) (steps []Step, faults []error) {
 	creates := make(map[render.ID]bool)
+	steps = make([]Step, 0, len(seen))
 	for _, s := range seen {
 		if s.err == nil && s.step.Action == Create {
 			creates[s.step.ID] = true

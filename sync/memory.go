@@ -16,8 +16,9 @@ const (
 	restEvery = 10 * time.Second
 	// restBytes are what an agent at rest allocates at most in that time.
 	restBytes = 16 << 20
-	// worthBytes is what must be there to be given back, and a quarter of what lives at least: to collect costs about a millisecond for each MiB that lives.
-	worthBytes = 24 << 20
+	// worthBytes is what must be there to be given back, and half of what lives at least, as much as the collector lets come together: to collect costs about a
+	// millisecond and a half for each MiB that lives, and what passes without changes leave behind is not worth that.
+	worthBytes = 32 << 20
 )
 
 // giveMemoryBack until ctx ends.
@@ -39,7 +40,7 @@ func giveMemoryBack(ctx context.Context) error {
 		}
 		metrics.Read(heap)
 		allocated, live, objects, free := heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64(), heap[3].Value.Uint64()
-		if allocated-before < restBytes && objects+free > live+max(live/4, worthBytes) {
+		if allocated-before < restBytes && objects+free > live+max(live/2, worthBytes) {
 			debug.FreeOSMemory()
 		}
 		before = allocated

@@ -134,7 +134,7 @@ func revision(out Outcome) string {
 func did(r *apply.Result, which func(apply.StepResult) bool) string {
 	of := &apply.Result{}
 	for _, step := range r.Steps {
-		if which(step) {
+		if step.State == apply.Done && !step.Again() && changes(step.Action) && which(step) {
 			of.Steps = append(of.Steps, step)
 		}
 	}
@@ -144,9 +144,6 @@ func did(r *apply.Result, which func(apply.StepResult) bool) string {
 	}
 	var objects []string
 	for _, step := range of.Steps {
-		if step.State != apply.Done || step.Again() {
-			continue
-		}
 		switch step.Action {
 		case apply.Create, apply.Delete, apply.Replace:
 			objects = append(objects, fmt.Sprintf("%sd %s", step.Action, step.ID))
