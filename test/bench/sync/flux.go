@@ -269,15 +269,17 @@ func (p *peer) many(ctx context.Context) error {
 	return nil
 }
 
+// atRest leaves the controller alone for one whole interval of the many, in which it does all that it does in any other.
 func (p *peer) atRest(ctx context.Context) error {
-	said, memory, err := p.leaveAlone(ctx, p.controller.PID(), func() (float64, error) {
+	rest := min(p.rest, manyInterval)
+	said, memory, err := p.leaveAlone(ctx, rest, p.controller.PID(), func() (float64, error) {
 		passes, _, err := p.controller.Passes(ctx)
 		return passes, err
 	})
 	if err != nil {
 		return err
 	}
-	p.found(restRow, "%s", said)
+	p.found(restRow, "in %s %s", rest, said)
 	p.found(memoryRow, "%s", memory)
 	return nil
 }

@@ -40,7 +40,7 @@ func (b *bench) glance(ctx context.Context, pid int) (glance, error) {
 const settle = 5 * time.Second
 
 // leaveAlone tells what a process does when nobody wants anything of it, and how much memory it has. passes counts those that it has made so far.
-func (b *bench) leaveAlone(ctx context.Context, pid int, passes func() (float64, error)) (said, memory string, err error) {
+func (b *bench) leaveAlone(ctx context.Context, rest time.Duration, pid int, passes func() (float64, error)) (said, memory string, err error) {
 	if err := pause(ctx, settle); err != nil {
 		return "", "", err
 	}
@@ -52,7 +52,7 @@ func (b *bench) leaveAlone(ctx context.Context, pid int, passes func() (float64,
 	if err != nil {
 		return "", "", err
 	}
-	if err := pause(ctx, b.rest); err != nil {
+	if err := pause(ctx, rest); err != nil {
 		return "", "", err
 	}
 	after, err := b.glance(ctx, pid)
@@ -68,7 +68,7 @@ func (b *bench) leaveAlone(ctx context.Context, pid int, passes func() (float64,
 	if requests.Total() > 0 {
 		said += " (" + strings.ReplaceAll(strings.TrimSpace(requests.String()), "\n", "; ") + ")"
 	}
-	said = fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, ended-begun, 100*(after.cpu-before.cpu).Seconds()/b.rest.Seconds())
+	said = fmt.Sprintf("%s requests that are no watches in %.0f passes, %.2f %% of a core", said, ended-begun, 100*(after.cpu-before.cpu).Seconds()/rest.Seconds())
 	return said, fmt.Sprintf("%s, at most %s before", after.resident, after.peak), nil
 }
 

@@ -276,7 +276,7 @@ func percentile(all []time.Duration, p int) time.Duration {
 
 // atRest leaves the agent alone.
 func (b *bench) atRest(ctx context.Context) error {
-	said, memory, err := b.leaveAlone(ctx, b.agent.PID(), func() (float64, error) {
+	said, memory, err := b.leaveAlone(ctx, b.rest, b.agent.PID(), func() (float64, error) {
 		all, err := b.stages(ctx)
 		return all["passes"], err
 	})
