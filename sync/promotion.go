@@ -97,10 +97,8 @@ func (p *pass) lookThere(ctx context.Context, here repos.Commit) (*promoting, er
 			mend:  "name the same branch in spec.source.ref, or use mode FastForward or PullRequest",
 		}}
 	}
-	if there.Spec.Promotion != nil && followed(there) == client.ObjectKeyFromObject(p.mooring) {
-		return nil, &StageError{Stage: report.StagePromotion, Err: &mendable{
-			error: fmt.Errorf("spec.promotion goes round in a circle: this Mooring follows %s, and Mooring %[1]s follows this one", way.from), mend: editMooring,
-		}}
+	if err := p.circling(ctx, there); err != nil {
+		return nil, err
 	}
 	way.there = there
 	if there.DeletionTimestamp.IsZero() {
@@ -112,6 +110,35 @@ func (p *pass) lookThere(ctx context.Context, here repos.Commit) (*promoting, er
 		}
 	}
 	return way, nil
+}
+
+// circling is an error when those that are followed, one after the other, come back to this Mooring. A circle of others is theirs to tell.
+func (p *pass) circling(ctx context.Context, there *v1alpha1.Mooring) error {
+	self := client.ObjectKeyFromObject(p.mooring)
+	way := []types.NamespacedName{self, client.ObjectKeyFromObject(there)}
+	for there.Spec.Promotion != nil {
+		next := followed(there)
+		if next == self {
+			names := make([]string, 0, len(way)+1)
+			for _, name := range append(way, self) {
+				names = append(names, name.String())
+			}
+			return &StageError{Stage: report.StagePromotion, Err: &mendable{
+				error: fmt.Errorf("spec.promotion goes round in a circle: %s", strings.Join(names, " → ")),
+				mend:  "take it out of the one where commits come first: each follows the next, and nothing new comes to any",
+			}}
+		}
+		if slices.Contains(way, next) {
+			return nil
+		}
+		way, there = append(way, next), &v1alpha1.Mooring{}
+		if err := p.reader.Get(ctx, next, there); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return &StageError{Stage: report.StageFetch, Err: fmt.Errorf("read Mooring %s, to see whether promotion goes round in a circle: %w", next, err)}
+		}
+	}
+	return nil
 }
 
 // followed is the Mooring that another one follows.

@@ -328,9 +328,25 @@ func TestFollowOfWhatIsNotThere(t *testing.T) {
 		want(t, c.prod.pass(t), v1alpha1.ReasonPromotionPending)
 		c.prod.m.Spec.Promotion.From.Name = "staging"
 		c.prod.others = map[string]*v1alpha1.Mooring{"staging": c.staging.m}
-		c.staging.m.Spec.Promotion = &v1alpha1.Promotion{From: v1alpha1.PromotionFrom{Name: "prod"}}
-		if out := c.prod.pass(t); out.Err == nil || !strings.Contains(out.Err.Error(), "and Mooring mesh/staging follows this one") {
-			t.Errorf("says %v", out.Err)
+		dev := newWorld().m
+		dev.Name = "dev"
+		c.prod.others["dev"] = dev
+		for from, says := range map[[2]string]string{
+			{"prod", ""}:       "spec.promotion goes round in a circle: mesh/prod → mesh/staging → mesh/prod",
+			{"dev", "prod"}:    "spec.promotion goes round in a circle: mesh/prod → mesh/staging → mesh/dev → mesh/prod",
+			{"dev", "staging"}: "", // a circle of others is theirs
+			{"dev", ""}:        "",
+			{"gone", ""}:       "",
+		} {
+			c.staging.m.Spec.Promotion = &v1alpha1.Promotion{From: v1alpha1.PromotionFrom{Name: from[0]}}
+			dev.Spec.Promotion = nil
+			if from[1] != "" {
+				dev.Spec.Promotion = &v1alpha1.Promotion{From: v1alpha1.PromotionFrom{Name: from[1]}}
+			}
+			out := c.prod.pass(t)
+			if says == "" && out.Err != nil || says != "" && (out.Err == nil || !strings.Contains(out.Err.Error(), says)) {
+				t.Errorf("staging follows %s, dev %q: says %v, want %q", from[0], from[1], out.Err, says)
+			}
 		}
 		c.staging.m.Spec.Promotion = nil
 		c.staging.m.Spec.Source.Ref.Branch = "next"
