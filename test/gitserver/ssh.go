@@ -21,6 +21,8 @@ type SSHOptions struct {
 	Root string
 	// HostKeys are the types of key that the server has: ed25519, ecdsa, rsa. Just ed25519 when empty.
 	HostKeys []string
+	// Identity is the type of the client's key: ed25519, ecdsa, rsa; ed25519 when empty.
+	Identity string
 	// Passphrase encrypts the client's private key.
 	Passphrase string
 	// Certificates for the host keys, signed by Server.HostAuthority.

@@ -1,6 +1,7 @@
 package gitserver
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -68,7 +69,7 @@ func newSSHKeys(dir string, opts SSHOptions) (*sshKeys, error) {
 		authorized: filepath.Join(dir, "authorized_keys"),
 		command:    filepath.Join(dir, "serve"),
 	}
-	client, err := newKey("ed25519")
+	client, err := newKey(cmp.Or(opts.Identity, "ed25519"))
 	if err != nil {
 		return nil, err
 	}
