@@ -23,7 +23,13 @@ type verdictKey struct {
 }
 
 // verdicts are answers about the last revisions.
-type verdicts map[verdictKey]error
+type verdicts map[verdictKey]signing
+
+// signing is who signed a revision, or why that does not count.
+type signing struct {
+	by  repos.Signed
+	err error
+}
 
 // maxVerdicts are more than the revisions of one pass, and few enough to forget all when there are more.
 const maxVerdicts = 16
@@ -45,9 +51,10 @@ func (p *pass) verify(ctx context.Context, remote repos.Remote, rev repos.Revisi
 		key.after = p.out.Applied.Commit
 	}
 	if verdict, known := p.unit.verdicts[key]; known {
-		return verdict
+		p.out.SignedBy = verdict.by.String()
+		return verdict.err
 	}
-	err = p.signed(ctx, remote, rev, by)
+	who, err := p.signed(ctx, remote, rev, by)
 	if err == nil && key.after != "" {
 		err = p.descends(ctx, remote, rev)
 	}
@@ -55,8 +62,9 @@ func (p *pass) verify(ctx context.Context, remote repos.Remote, rev repos.Revisi
 		if len(p.unit.verdicts) >= maxVerdicts || p.unit.verdicts == nil {
 			p.unit.verdicts = verdicts{}
 		}
-		p.unit.verdicts[key] = err
+		p.unit.verdicts[key] = signing{who, err}
 	}
+	p.out.SignedBy = who.String()
 	return err
 }
 
@@ -91,24 +99,24 @@ func (p *pass) signers(ctx context.Context, v *v1alpha1.Verify) (*repos.Signers,
 }
 
 // signed asks who signed, which may take its time as the revision may have to be fetched.
-func (p *pass) signed(ctx context.Context, remote repos.Remote, rev repos.Revision, by *repos.Signers) error {
+func (p *pass) signed(ctx context.Context, remote repos.Remote, rev repos.Revision, by *repos.Signers) (repos.Signed, error) {
 	p.slots.give()
 	defer p.slots.take()
 	v := p.mooring.Spec.Source.Verify
-	_, err := p.source.Verify(ctx, remote, rev, repos.VerifyMode(v.Mode), by)
+	who, err := p.source.Verify(ctx, remote, rev, repos.VerifyMode(v.Mode), by)
 	if err == nil {
-		return nil
+		return who, nil
 	}
 	e, ok := errors.AsType[*repos.Error](err)
 	if !ok || e.Kind != repos.KindVerification {
-		return &StageError{Stage: report.StageFetch, Err: err}
+		return repos.Signed{}, &StageError{Stage: report.StageFetch, Err: err}
 	}
 	told := *e
 	if told.Hint != "" {
 		told.Hint += ". "
 	}
 	told.Hint += fmt.Sprintf("The keys that are trusted are those of Secret %s/%s", p.mooring.Namespace, v.SecretRef.Name)
-	return &StageError{Stage: report.StageVerify, Err: fmt.Errorf("%s is not taken up: %w", rev, &told)}
+	return repos.Signed{}, &StageError{Stage: report.StageVerify, Err: fmt.Errorf("%s is not taken up: %w", rev, &told)}
 }
 
 // descends says why a revision is not what comes after the one in force.

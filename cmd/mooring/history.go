@@ -31,8 +31,8 @@ func (c *cli) historyCommand() *cobra.Command {
 override, promotion, rollback), the commit's author and subject, how many objects were created
 (+), changed (~) and deleted (-), how long that took, and what became of it.
 
-With -o wide it says how long each stage took, the author's address and the first objects that were
-changed. "mooring diff NAME --from REV --to REV" shows what differs between two of them, and
+With -o wide it says how long each stage took, the author's address, the first objects that were
+changed, and whose signature let a revision in where one was asked for. "mooring diff NAME --from REV --to REV" shows what differs between two of them, and
 "mooring rollback NAME --to REV" goes back to one.
 
 ` + clusterHelp + "\n" + exitHelp,
@@ -118,6 +118,7 @@ func historyOf(m *v1alpha1.Mooring) jsonHistory {
 func historyTable(j jsonHistory, color palette, now time.Time, wide bool) *table {
 	t := &table{head: []string{"REVISION", "APPLIED", "BY", "AUTHOR", "SUBJECT", "CHANGES", "TOOK", "STATE", "REASON"}}
 	var stages []string
+	signed := wide && slices.ContainsFunc(j.History, func(a jsonApplied) bool { return a.SignedBy != "" })
 	if wide {
 		stages = stagesOf(j)
 		at := slices.Index(t.head, "TOOK") + 1
@@ -125,6 +126,9 @@ func historyTable(j jsonHistory, color palette, now time.Time, wide bool) *table
 			t.head = slices.Insert(t.head, at+i, strings.ToUpper(stage))
 		}
 		t.head = append(t.head, "CHANGED")
+		if signed {
+			t.head = append(t.head, "SIGNED BY")
+		}
 	}
 	for _, a := range j.History {
 		applied, author, reason := duration.HumanDuration(now.Sub(a.AppliedAt.Time))+" ago", authorName(a.Author), cmp.Or(a.Reason, a.Failed)
@@ -145,6 +149,9 @@ func historyTable(j jsonHistory, color palette, now time.Time, wide bool) *table
 		row = append(row, a.state(color, now), plain(orDash(oneLine(reason))))
 		if wide {
 			row = append(row, plain(orDash(strings.Join(a.Changed, ", "))))
+		}
+		if signed {
+			row = append(row, plain(orDash(a.SignedBy)))
 		}
 		t.add(row...)
 	}

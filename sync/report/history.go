@@ -74,7 +74,7 @@ func entry(out Outcome, now metav1.Time) v1alpha1.HistoryEntry {
 	e := v1alpha1.HistoryEntry{
 		Revision: out.Applied.String(), AppliedAt: now, Digest: out.Digest,
 		Created: int32(counts.Create), Configured: int32(counts.Update + counts.Replace), Deleted: int32(counts.Delete), By: string(out.Cause),
-		Reason: clip(out.Because), Author: line(out.Author), Subject: line(out.Subject),
+		Reason: clip(out.Because), Author: line(out.Author), Subject: line(out.Subject), SignedBy: short(out.SignedBy, maxSigners),
 	}
 	for stage, took := range out.Took {
 		if took = took.Round(time.Millisecond); took > 0 {
@@ -104,11 +104,16 @@ func did1(a apply.Action) string {
 	return string(a) + "d"
 }
 
-// maxLine of what comes from a commit, in characters.
-const maxLine = 120
+// How long what comes from a commit may be, in characters: a line of it, and the names and keys of those who signed commit and tag.
+const (
+	maxLine    = 120
+	maxSigners = 400
+)
 
 // line is the first line of a text that somebody wrote into a commit, safe to print.
-func line(text string) string {
+func line(text string) string { return short(text, maxLine) }
+
+func short(text string, most int) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -116,8 +121,8 @@ func line(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	if runes := []rune(text); len(runes) > maxLine {
-		text = string(runes[:maxLine-1]) + "…"
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most-1]) + "…"
 	}
 	return strings.TrimSpace(text)
 }

@@ -91,6 +91,8 @@ type Outcome struct {
 	Digest string
 	// Author and Subject of the commit of Applied: who wrote it, and the first line of its message. Empty when they are not known.
 	Author, Subject string
+	// SignedBy are those whose signatures let the newest revision be taken up; empty where none was asked for.
+	SignedBy string
 	// Cause of what was applied.
 	Cause Cause
 	// Because of what, in the words of the person or the stage that caused it; often empty.

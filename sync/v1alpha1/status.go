@@ -178,6 +178,9 @@ type HistoryEntry struct {
 	// The first line of the commit's message.
 	// +optional
 	Subject string `json:"subject,omitempty"`
+	// Who signed it, where spec.source.verify asked for that when it was taken up: the name, and the key that counted.
+	// +optional
+	SignedBy string `json:"signedBy,omitempty"`
 	// How long each stage of the pass took that brought it in force: fetch, render, check, plan, apply.
 	// +optional
 	Took map[string]metav1.Duration `json:"took,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	cryptossh "golang.org/x/crypto/ssh"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -19,6 +20,11 @@ func TestSignedReleases(t *testing.T) {
 	s := newSite(t, w.World, some("a=1"))
 	jane := signer.NewSSH(t, "ed25519")
 	s.keys(map[string][]byte{"jane.pub": []byte(jane.Public)})
+	public, _, _, _, err := cryptossh.ParseAuthorizedKey([]byte(jane.Public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := cryptossh.FingerprintSHA256(public)
 	sign := func(raw []byte) []byte { return jane.Sign(raw) }
 	release := func(name, commit string) {
 		raw := []byte("object " + commit + "\ntype commit\ntag " + name + "\ntagger Jane <jane@example.com> 1772366400 +0000\n\nrelease\n")
@@ -37,6 +43,14 @@ func TestSignedReleases(t *testing.T) {
 	u.edit(func(m *mooring) { m.Spec.Source.Verify.Mode = v1alpha1.VerifyTag })
 	u.inForce(second)
 	s.want("a=2")
+	m, err := w.Mooring(t.Context(), u.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by := m.Status.History[0].SignedBy; lacks(by, []string{key}) != "" {
+		t.Errorf("history says that %q signed, want %s", by, key)
+	}
+	s.mustShell("mooring history prod -n NS -o wide", "SIGNED BY", key)
 
 	third := s.commit(some("a=3"))
 	s.repo.Tag("v1.2.0", third, "by nobody")
