@@ -65,6 +65,7 @@ type world struct {
 	relates    int
 
 	asked             repos.Revision // whose snapshot was asked for last
+	recursed          bool           // with its submodules
 	resolves, renders int
 	verifies, secrets int
 	planned           []string // the object names of each set that was planned for
@@ -106,8 +107,8 @@ func (w *world) Verify(_ context.Context, _ repos.Remote, r repos.Revision, _ re
 	return repos.Signed{}, w.verifyErr[r.Commit]
 }
 
-func (w *world) Snapshot(_ context.Context, _ repos.Remote, r repos.Revision) (*repos.Snapshot, error) {
-	w.asked = r
+func (w *world) Snapshot(_ context.Context, from repos.Remote, r repos.Revision) (*repos.Snapshot, error) {
+	w.asked, w.recursed = r, from.RecurseSubmodules
 	return &repos.Snapshot{Revision: r}, nil
 }
 
