@@ -40,7 +40,7 @@ func TestOneFetchForMany(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if got := s.Counts(""); got.UploadPack != before.UploadPack+1 || got.InfoRefs != before.InfoRefs+1 {
+			if got := s.Counts(""); got.UploadPack != before.UploadPack+1 || got.InfoRefs > before.InfoRefs+1 { // over HTTP the list of refs may be known
 				t.Errorf("counts were %+v and are %+v, want one fetch more", before, got)
 			}
 		}

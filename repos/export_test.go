@@ -1,5 +1,7 @@
 package repos
 
+import "time"
+
 // Waiting is the number of callers that wait for shared work now: for a listing, or for a fetch.
 func (s *Store) Waiting() (listings, fetches int) {
 	s.mu.Lock()
@@ -32,3 +34,9 @@ func SubmoduleURL(parent, url string) (string, error) {
 
 // ReadModules reads .gitmodules.
 var ReadModules = readModules
+
+// Keeping makes options of a store that keeps for less time what nobody asks for.
+func Keeping(o Options, commits int, lately, stray time.Duration) Options {
+	o.keep = keeping{commits: commits, lately: lately, stray: stray}
+	return o
+}

@@ -6,18 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"weak"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// maxChain is how many packs a commit may be spread over before everything is fetched anew into one.
+// maxChain is how many packs a commit may be spread over before everything is fetched anew into one. One of which only
+// some files are here gets there never: tidy makes one pack of many before.
 const maxChain = 20
 
 // maxBases is how many commits the server is told of that we have.
@@ -29,27 +28,34 @@ type base struct {
 	mark   mark
 }
 
-// fetch brings a commit into the store. It tries, in this order: what is new since the commits that are here; the whole
-// commit; and, from servers that hand out only what a ref points at, the history down to it.
-func (m *remote) fetch(ctx context.Context, rev Revision) error {
+// fetch brings a commit into the store. It tries, in this order: what is new since the commits that are here; the commit
+// alone; and, from servers that hand out only what a ref points at, the history down to it. Where the server can leave
+// files out they stay away, but for those that are likely to be read; unless the whole commit is asked for.
+func (m *remote) fetch(ctx context.Context, rev Revision, whole bool) error {
 	if err := m.makeFolders(); err != nil { // whatever cleans up temporary files may have been here
 		return storeTrouble(err)
 	}
-	bases := m.bases()
-	if len(bases) > 0 {
-		err := m.fetchOnce(ctx, rev, bases, func(adv *packp.AdvRefs) plan { return direct(adv, rev, bases) })
-		switch KindOf(err) {
-		case KindProtocol, KindCommitNotFound: // the server may stumble over what we have, or know nothing of it
-		default:
-			return err
-		}
+	a := &attempt{rev: rev, whole: whole, build: true}
+	err := m.try(ctx, a, m.askAgain)
+	if kind := KindOf(err); len(a.bases) > 0 && (kind == KindProtocol || kind == KindCommitNotFound) {
+		// The server may stumble over what we have, or know nothing of it.
+		a = &attempt{rev: rev, whole: whole}
+		err = m.try(ctx, a, m.askAgain)
 	}
-	err := m.fetchOnce(ctx, rev, nil, func(adv *packp.AdvRefs) plan { return direct(adv, rev, nil) })
-	if !errors.Is(err, errNotOurs) {
-		return err
+	if errors.Is(err, errNotOurs) {
+		err = m.deepen(ctx, rev)
 	}
+	if err == nil && a.sparse {
+		return m.prefetch(ctx, rev)
+	}
+	return err
+}
+
+// deepen brings the history of the ref down to a commit.
+func (m *remote) deepen(ctx context.Context, rev Revision) error {
+	var err error
 	for _, depth := range []int{50, 1000, 0} {
-		err = m.fetchOnce(ctx, rev, nil, func(adv *packp.AdvRefs) plan { return deepen(adv, rev, depth) })
+		err = m.try(ctx, &attempt{rev: rev, whole: true, deepen: true, depth: depth}, m.ask)
 		if !errors.Is(err, errTooShallow) {
 			break
 		}
@@ -77,15 +83,16 @@ func gone(rev Revision) error {
 // errTooShallow is a pack whose history ends before the commit.
 var errTooShallow = errors.New("the commit lies deeper")
 
-// bases are commits on which a fetch can build: used lately, not spread over too many packs, and with the same large
-// files left out.
-func (m *remote) bases() []base {
+// bases are commits on which a fetch can build: used lately, not spread over too many packs, and with the same files left
+// out. What is fetched without files can build on any commit, since no file comes that could build on a file.
+func (m *remote) bases(sparse bool) []base {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var bases []base
 	for _, c := range m.commitsByUse() {
 		k, err := m.readMark(c.commit)
-		if err != nil || len(k.Packs) >= maxChain || (k.BlobLimit != 0 && k.BlobLimit != m.opts.Limits.BlobBytes) {
+		fits := sparse || !k.Sparse && (k.BlobLimit == 0 || k.BlobLimit == m.opts.Limits.BlobBytes)
+		if err != nil || !fits || len(k.Packs) >= maxChain {
 			continue
 		}
 		// All bases are used at once, so together they must not be spread too far.
@@ -111,23 +118,49 @@ func packsOf(bases []base) []string {
 	return names
 }
 
-// plan is what to ask a server for; without objects there is nothing to ask.
-type plan struct {
-	want
-	deepening bool
+// attempt is one way to fetch a commit.
+type attempt struct {
+	rev    Revision
+	whole  bool // with all files
+	build  bool // on what is here
+	deepen bool // with the history of the ref, as far as depth
+	depth  int
+
+	// What was chosen by what the server can.
+	sparse    bool
+	blobLimit int64
+	bases     []base
+	older     objects
 }
 
-// direct asks for the commit itself, at depth 1.
-func direct(adv *packp.AdvRefs, rev Revision, bases []base) plan {
-	hash := rev.Commit.hash()
-	p := plan{want: want{objects: []plumbing.Hash{tagOf(adv, hash)}}}
+// choose writes the request.
+func (a *attempt) choose(m *remote, adv *packp.AdvRefs) (want, error) {
+	a.sparse, a.blobLimit, a.bases, a.older = !a.whole && m.canBeSparse(adv.Capabilities), 0, nil, objects{}
+	var filter packp.Filter
+	switch {
+	case a.sparse:
+		filter = packp.FilterBlobNone()
+	case adv.Capabilities.Supports(capability.Filter):
+		a.blobLimit = m.opts.Limits.BlobBytes
+		filter = packp.FilterBlobLimit(uint64(a.blobLimit)+1, packp.BlobLimitPrefixNone) // Git counts from "at least"
+	}
+	if a.deepen {
+		return a.history(adv, filter)
+	}
+	w := want{objects: []plumbing.Hash{tagOf(adv, a.rev.Commit.hash())}, filter: filter}
 	if adv.Capabilities.Supports(capability.Shallow) {
-		p.depth = 1
-		for _, b := range bases {
-			p.have = append(p.have, b.commit.hash())
+		w.depth = 1
+		if a.build {
+			a.bases = m.bases(a.sparse)
+		}
+		for _, b := range a.bases {
+			w.have = append(w.have, b.commit.hash())
+			a.blobLimit = max(a.blobLimit, b.mark.BlobLimit)
 		}
 	}
-	return p
+	var err error
+	a.older, err = m.openBases(a.bases)
+	return w, err
 }
 
 // tagOf gives the id of an annotated tag on a commit that no branch points at: servers that hand out only what a ref
@@ -146,74 +179,48 @@ func tagOf(adv *packp.AdvRefs, commit plumbing.Hash) plumbing.Hash {
 	return commit
 }
 
-// deepen asks for the history of the ref, or of all branches when the commit came without one.
-func deepen(adv *packp.AdvRefs, rev Revision, depth int) plan {
-	p := plan{want: want{depth: depth}, deepening: true}
-	for _, name := range []string{"refs/heads/" + rev.Ref, "refs/tags/" + rev.Ref, rev.Ref} {
-		if h, ok := adv.References[name]; ok && rev.Ref != "" {
-			p.objects = []plumbing.Hash{h}
-			return p
+// history asks for that of the ref, or of all branches when the commit came without one.
+func (a *attempt) history(adv *packp.AdvRefs, filter packp.Filter) (want, error) {
+	w := want{depth: a.depth, filter: filter}
+	for _, name := range []string{"refs/heads/" + a.rev.Ref, "refs/tags/" + a.rev.Ref, a.rev.Ref} {
+		if h, ok := adv.References[name]; ok && a.rev.Ref != "" {
+			w.objects = []plumbing.Hash{h}
+			return w, nil
 		}
 	}
 	const enough = 256
 	for _, prefix := range []string{"refs/heads/", "refs/"} {
 		for name, h := range adv.References {
-			if strings.HasPrefix(name, prefix) && len(p.objects) < enough {
-				p.objects = append(p.objects, h)
+			if strings.HasPrefix(name, prefix) && len(w.objects) < enough {
+				w.objects = append(w.objects, h)
 			}
 		}
 	}
-	return p
+	if len(w.objects) == 0 {
+		return w, errTooShallow
+	}
+	return w, nil
 }
 
-// fetchOnce holds one conversation and, if the commit is complete afterwards, marks it so.
-func (m *remote) fetchOnce(ctx context.Context, rev Revision, bases []base, makePlan func(*packp.AdvRefs) plan) error {
-	older, err := m.openBases(bases)
+// try holds one conversation and, if the commit is complete afterwards, marks it so.
+func (m *remote) try(ctx context.Context, a *attempt, ask func(context.Context, wanting) (*answer, error)) error {
+	answer, err := ask(ctx, func(adv *packp.AdvRefs) (want, error) { return a.choose(m, adv) })
 	if err != nil {
 		return err
 	}
-	s, err := m.transport.open(ctx, toFetch)
+	defer answer.close()
+	received, err := receivePack(ctx, m.packDir(), answer, a.older, packLimits{Limits: m.opts.Limits})
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	adv, err := s.refs(ctx)
-	if err != nil {
-		return err
-	}
-	p := makePlan(adv)
-	if len(p.objects) == 0 {
-		return errTooShallow
-	}
-	blobLimit := int64(0)
-	if adv.Capabilities.Supports(capability.Filter) {
-		blobLimit = m.opts.Limits.BlobBytes
-		p.filter = packp.FilterBlobLimit(uint64(blobLimit)+1, packp.BlobLimitPrefixNone) // Git counts from "at least"
-	}
-	request, err := p.encode(adv.Capabilities)
-	if err != nil {
-		return err
-	}
-	body, err := s.ask(ctx, request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }()
-	answer, err := newPackReader(body, p.depth, m.auth.scrub)
-	if err != nil {
-		return err
-	}
-	received, err := receivePack(ctx, m.packDir(), answer, older, m.opts.Limits)
-	if err != nil {
-		return err
-	}
-	err = m.complete(rev.Commit, received, older, max(blobLimit, blobLimitOf(bases)))
+	answer.drain()
+	err = m.complete(a, received)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		if p.deepening && answer.shallow {
+		if a.deepen && answer.shallow {
 			return errTooShallow
 		}
-		if p.deepening {
-			return gone(rev)
+		if a.deepen {
+			return gone(a.rev)
 		}
 		return failf(KindProtocol, "", "the server left something out: %w", err)
 	}
@@ -238,28 +245,23 @@ func (m *remote) openBases(bases []base) (objects, error) {
 	return older, nil
 }
 
-func blobLimitOf(bases []base) int64 {
-	var limit int64
-	for _, b := range bases {
-		limit = max(limit, b.mark.BlobLimit)
-	}
-	return limit
-}
-
 // complete checks that everything of a commit is in the new pack and the older ones, and marks the commit.
-func (m *remote) complete(c Commit, received *pack, older objects, blobLimit int64) error {
+func (m *remote) complete(a *attempt, received *pack) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at, err := stampOf(filepath.Join(m.packDir(), received.name+".pack")); err == nil {
-		m.packs[received.name], m.checked[received.name] = weak.Make(received), at
-	}
-	all := objects{packs: append([]*pack{received}, older.packs...)}
-	info, err := readCommit(all, c)
+	m.shelve(received)
+	all := objects{packs: append([]*pack{received}, a.older.packs...)}
+	info, err := readCommit(all, a.rev.Commit)
 	if err != nil {
 		return err
 	}
-	k := mark{BlobLimit: blobLimit}
-	w := walker{objects: all, limit: m.opts.Limits.TreeEntries, filtered: blobLimit > 0, counts: map[plumbing.Hash]int{}}
+	k := mark{Sparse: a.sparse, BlobLimit: a.blobLimit}
+	known := m.counted
+	m.counted = counted{}
+	if !slices.ContainsFunc(a.bases, func(b base) bool { return b.commit == known.commit }) || len(known.trees) > maxCounted {
+		known.trees = map[plumbing.Hash]int{}
+	}
+	w := walker{objects: all, limit: m.opts.Limits.TreeEntries, filtered: a.sparse || a.blobLimit > 0, counts: known.trees}
 	if k.Entries, err = w.count(info.tree, 0); err != nil {
 		return err
 	}
@@ -268,9 +270,17 @@ func (m *remote) complete(c Commit, received *pack, older objects, blobLimit int
 			k.Packs = append(k.Packs, p.name)
 		}
 	}
+	if err := m.writeMark(a.rev.Commit, k); err != nil {
+		return err
+	}
+	m.counted = counted{a.rev.Commit, w.counts}
+	m.prune()
+	return nil
+}
+
+func (m *remote) writeMark(c Commit, k mark) error {
 	if err := writeFile(m.markFile(c), func(w io.Writer) error { return json.NewEncoder(w).Encode(k) }); err != nil {
 		return storeTrouble(err)
 	}
-	m.prune()
 	return nil
 }

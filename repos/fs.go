@@ -2,6 +2,7 @@ package repos
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -18,17 +18,11 @@ import (
 // maxLinks is how many links one path may lead through, as on Linux.
 const maxLinks = 40
 
-// treeFS shows a tree of the object store as a file system.
+// treeFS shows the tree of a commit as a file system, to one who waits for files that are not here in his own way.
 type treeFS struct {
-	objects objects
-	root    entry
-	time    time.Time
-	limit   int64  // bytes of a file
-	left    int64  // files above this many bytes were not fetched; 0 when all were
-	damaged func() // tells the store that it cannot be read
-
-	mu    sync.Mutex
-	trees map[plumbing.Hash][]entry
+	*commitTree
+	ctx  context.Context //nolint:containedctx // package fs has no place for it
+	wait func(fetch func() error) error
 }
 
 var (
@@ -46,17 +40,17 @@ func (t *treeFS) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if e.mode == modeDir {
-		entries, err := t.dirEntries(e.hash)
+		entries, err := t.dirEntries(e)
 		if err != nil {
 			return nil, pathError(op, name, err)
 		}
-		return &openDir{info: t.info(path.Base(name), e), entries: entries}, nil
+		return &openDir{info: t.info(path.Base(name), e.entry), entries: entries}, nil
 	}
 	content, err := t.content(e)
 	if err != nil {
 		return nil, pathError(op, name, err)
 	}
-	info := t.info(path.Base(name), e)
+	info := t.info(path.Base(name), e.entry)
 	info.size = int64(len(content))
 	return &openFile{Reader: bytes.NewReader(content), info: info}, nil
 }
@@ -85,7 +79,7 @@ func (t *treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if e.mode != modeDir {
 		return nil, pathError(op, name, errNoFolder)
 	}
-	entries, err := t.dirEntries(e.hash)
+	entries, err := t.dirEntries(e)
 	return entries, pathError(op, name, err)
 }
 
@@ -148,61 +142,62 @@ func pathError(op, name string, err error) error {
 
 // find goes down a path. Links on the way are followed, and the last one where follow says so, as long as they stay in
 // the tree.
-func (t *treeFS) find(op, name string, follow bool) (entry, error) {
+func (t *treeFS) find(op, name string, follow bool) (located, error) {
 	if !fs.ValidPath(name) {
-		return entry{}, pathError(op, name, fs.ErrInvalid)
+		return located{}, pathError(op, name, fs.ErrInvalid)
 	}
 	e, err := t.walk(name, follow)
 	return e, pathError(op, name, err)
 }
 
-func (t *treeFS) walk(name string, follow bool) (entry, error) {
+func (t *treeFS) walk(name string, follow bool) (located, error) {
 	todo := strings.Split(name, "/")
-	at := []entry{t.root} // from the root down to where we are
+	at := []located{{entry: t.root}} // from the root down to where we are
 	for links := 0; len(todo) > 0; {
 		part := todo[0]
 		todo = todo[1:]
 		here := at[len(at)-1]
 		switch {
 		case here.mode == modeSubmodule:
-			return entry{}, submoduleError(here)
+			return located{}, submoduleError(here.entry)
 		case here.mode != modeDir && part != "":
-			return entry{}, fs.ErrNotExist // below a file there is nothing
+			return located{}, fs.ErrNotExist // below a file there is nothing
 		case part == "" || part == ".":
 			continue
 		case part == "..": // only links have it
 			if len(at) == 1 {
-				return entry{}, failf(KindContent, "let links point at files of the same repository", "a link leads out of the repository")
+				return located{}, failf(KindContent, "let links point at files of the same repository", "a link leads out of the repository")
 			}
 			at = at[:len(at)-1]
 			continue
 		}
-		e, err := t.lookup(here, part)
+		found, err := t.lookup(here.entry, part)
 		if err != nil {
-			return entry{}, err
+			return located{}, err
 		}
+		e := located{found, here.path()}
 		if e.mode != modeLink || (len(todo) == 0 && !follow) {
 			at = append(at, e)
 			continue
 		}
 		if links++; links > maxLinks {
-			return entry{}, failf(KindContent, "remove the link that leads back to itself", "the path leads through more than %d links", maxLinks)
+			return located{}, failf(KindContent, "remove the link that leads back to itself", "the path leads through more than %d links", maxLinks)
 		}
 		target, err := t.target(e)
 		if err != nil {
-			return entry{}, err
+			return located{}, err
 		}
 		if target == "" {
-			return entry{}, fs.ErrNotExist
+			return located{}, fs.ErrNotExist
 		}
 		if strings.HasPrefix(target, "/") {
-			return entry{}, failf(KindContent, "let links point at files of the same repository, with a relative path", "the link %q has an absolute target", e.name)
+			return located{}, failf(KindContent, "let links point at files of the same repository, with a relative path", "the link %q has an absolute target", e.name)
 		}
 		todo = append(strings.Split(target, "/"), todo...)
 	}
 	last := at[len(at)-1]
 	if last.mode == modeSubmodule && follow {
-		return entry{}, submoduleError(last)
+		return located{}, submoduleError(last.entry)
 	}
 	return last, nil
 }
@@ -220,37 +215,20 @@ func (t *treeFS) lookup(dir entry, name string) (entry, error) {
 	return entries[i], nil
 }
 
-// tree decodes a folder once.
-func (t *treeFS) tree(h plumbing.Hash) ([]entry, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if entries, ok := t.trees[h]; ok {
-		return entries, nil
-	}
-	entries, err := t.objects.readTree(h)
-	if err != nil {
-		return nil, t.unreadable(err)
-	}
-	t.trees[h] = entries
-	return entries, nil
-}
-
-// unreadable is trouble with what had been checked when it was fetched: the disk has changed it since.
-func (t *treeFS) unreadable(err error) error {
-	t.damaged()
-	return failf(KindStore, "the store is damaged and is fetched anew the next time; if it happens again, check the disk", "read object: %w", err)
-}
-
 // content reads a file.
-func (t *treeFS) content(e entry) ([]byte, error) {
+func (t *treeFS) content(e located) ([]byte, error) {
 	const tooLargeHint = "remove it from the path, keep it elsewhere, or raise --" + FlagBlobBytes
-	content, err := t.objects.read(e.hash, plumbing.BlobObject, t.limit)
+	if err := t.bring(e); err != nil {
+		return nil, err
+	}
+	o, _, left := t.here()
+	content, err := o.read(e.hash, plumbing.BlobObject, t.m.opts.Limits.BlobBytes)
 	if _, tooLarge := errors.AsType[*tooLargeError](err); tooLarge {
 		return nil, fail(KindLimit, err, tooLargeHint)
 	}
 	switch {
-	case errors.Is(err, plumbing.ErrObjectNotFound) && t.left > 0:
-		return nil, failf(KindLimit, tooLargeHint, "it has more than %s and was not fetched", size(t.left))
+	case errors.Is(err, plumbing.ErrObjectNotFound) && left > 0:
+		return nil, failf(KindLimit, tooLargeHint, "it has more than %s and was not fetched", size(left))
 	case err != nil:
 		return nil, t.unreadable(err)
 	case isLFS(content):
@@ -265,8 +243,12 @@ func isLFS(content []byte) bool {
 }
 
 // target reads a link.
-func (t *treeFS) target(e entry) (string, error) {
-	content, err := t.objects.read(e.hash, plumbing.BlobObject, maxLinkBytes)
+func (t *treeFS) target(e located) (string, error) {
+	if err := t.bring(e); err != nil {
+		return "", err
+	}
+	o, _, _ := t.here()
+	content, err := o.read(e.hash, plumbing.BlobObject, maxLinkBytes)
 	if _, tooLarge := errors.AsType[*tooLargeError](err); tooLarge {
 		return "", failf(KindContent, "", "the link %q is longer than %d bytes", e.name, maxLinkBytes)
 	}
@@ -276,14 +258,14 @@ func (t *treeFS) target(e entry) (string, error) {
 	return string(content), nil
 }
 
-func (t *treeFS) dirEntries(h plumbing.Hash) ([]fs.DirEntry, error) {
-	entries, err := t.tree(h)
+func (t *treeFS) dirEntries(dir located) ([]fs.DirEntry, error) {
+	entries, err := t.tree(dir.hash)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]fs.DirEntry, len(entries))
 	for i, e := range entries {
-		list[i] = dirEntry{t, e}
+		list[i] = dirEntry{t, located{e, dir.path()}}
 	}
 	return list, nil
 }
@@ -291,7 +273,7 @@ func (t *treeFS) dirEntries(h plumbing.Hash) ([]fs.DirEntry, error) {
 // dirEntry is one name in a listing. Its size is found when it is asked for.
 type dirEntry struct {
 	t *treeFS
-	e entry
+	e located
 }
 
 func (d dirEntry) Name() string               { return d.e.name }
@@ -335,15 +317,19 @@ func (t *treeFS) info(name string, e entry) fileInfo {
 	return fileInfo{name: name, mode: fileMode(e.mode), time: t.time}
 }
 
-func (t *treeFS) fullInfo(name string, e entry) (fileInfo, error) {
-	info := t.info(name, e)
+func (t *treeFS) fullInfo(name string, e located) (fileInfo, error) {
+	info := t.info(name, e.entry)
 	if e.mode == modeDir || e.mode == modeSubmodule {
 		return info, nil
 	}
-	n, err := t.objects.size(e.hash)
+	if err := t.bring(e); err != nil { // its size is told with it, and not before
+		return info, err
+	}
+	o, _, left := t.here()
+	n, err := o.size(e.hash)
 	switch {
-	case errors.Is(err, plumbing.ErrObjectNotFound) && t.left > 0:
-		n = t.left + 1 // what is known of it: reading it will fail for its size
+	case errors.Is(err, plumbing.ErrObjectNotFound) && left > 0:
+		n = left + 1 // what is known of it: reading it will fail for its size
 	case err != nil:
 		return info, t.unreadable(err)
 	}

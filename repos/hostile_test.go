@@ -215,11 +215,13 @@ func TestHostilePacks(t *testing.T) {
 // The same for everything around the pack.
 func TestHostileAnswers(t *testing.T) {
 	const commit = someID
-	endless := func(w io.Writer) {
-		_, _ = io.WriteString(w, "0000"+line("NAK\n"))
-		for chunk := line("\x01" + strings.Repeat("x", 60_000)); ; {
-			if _, err := io.WriteString(w, chunk); err != nil {
-				return
+	endless := func(begin string) func(w io.Writer) {
+		return func(w io.Writer) {
+			_, _ = io.WriteString(w, "0000"+line("NAK\n")+line("\x01"+begin))
+			for chunk := line("\x01" + strings.Repeat("x", 60_000)); ; {
+				if _, err := io.WriteString(w, chunk); err != nil {
+					return
+				}
 			}
 		}
 	}
@@ -241,7 +243,8 @@ func TestHostileAnswers(t *testing.T) {
 		kind   repos.Kind
 		says   string
 	}{
-		{"a pack without end", refsAt(commit), endless, repos.KindLimit, "sends more than"},
+		{"no pack, without end", refsAt(commit), endless("x"), repos.KindProtocol, "signature"},
+		{"a pack without end", refsAt(commit), endless(string(packOf(1, obj{kind: 3, content: []byte("x")}))), repos.KindLimit, "sends more than"},
 		{"an error", refsAt(commit), says(line("ERR access denied or repository not exported: /x")), repos.KindNotFound, "not exported"},
 		{"not ours", refsAt(commit), says(line("ERR upload-pack: not our ref " + commit)), repos.KindCommitNotFound, ""},
 		{"last words", refsAt(commit), says("0000" + line("NAK\n") + line("\x03out of memory\x1b[31m\n")), repos.KindProtocol, "out of memory [31m"},

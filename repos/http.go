@@ -121,6 +121,8 @@ func (s *httpSession) ask(ctx context.Context, request []byte) (io.ReadCloser, e
 	return res.Body, nil
 }
 
+func (s *httpSession) lasting() bool { return true }
+
 func (s *httpSession) close() {}
 
 func (s *httpSession) contentType(of string) string {

@@ -1,8 +1,10 @@
 package repos
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,29 +24,34 @@ const (
 	maxDeltaDepth  = 4095 // as in Git itself
 )
 
-// indexPack reads a pack from its beginning, checks every object and the checksum, and returns the index. Unlike the
-// library's parser it streams whole objects instead of holding them, stays within limits and can be cancelled. A pack
-// with deltas on objects that are not in it but among older is made to stand alone.
-func indexPack(ctx context.Context, f *os.File, older objects, limits Limits) (*idxfile.MemoryIndex, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("read pack: %w", err)
-	}
+// indexPack writes a pack into a file while it comes in, checks every object and the checksum, and returns the index.
+// Unlike the library's parser it streams whole objects instead of holding them, stays within limits and can be
+// cancelled. A pack with deltas on objects that are not in it but among older is made to stand alone.
+func indexPack(ctx context.Context, f *os.File, r io.Reader, older objects, limits packLimits) (*idxfile.MemoryIndex, error) {
+	wire := &wireReader{r: r, to: bufio.NewWriterSize(f, 64<<10), left: limits.TotalBytes, limit: limits.TotalBytes}
 	x := &indexer{
 		limits:   limits,
-		thin:     thinPack{file: f, older: older},
-		scan:     packfile.NewScanner(f),
+		thin:     thinPack{older: older, tail: packTail{file: f}},
+		scan:     packfile.NewScanner(wire),
 		byOffset: map[int64][]int{},
 		byHash:   map[plumbing.Hash][]int{},
 	}
 	checksum, err := x.scanAll(ctx)
 	if err == nil {
+		err = wire.ends(f, checksum)
+	}
+	if wire.err != nil { // or it would look like a damaged pack
+		err = wire.err
+	}
+	if err == nil {
+		x.scan = packfile.NewScanner(f)
 		err = x.resolveAll(ctx)
 	}
 	if err == nil {
 		err = x.complete(ctx)
 	}
-	if err == nil && x.thin.added > 0 {
-		checksum, err = x.thin.seal(uint32(len(x.objects) + x.thin.added))
+	if err == nil && x.thin.tail.added > 0 {
+		checksum, err = x.thin.tail.seal(uint32(len(x.objects) + x.thin.tail.added))
 	}
 	switch {
 	case err == nil:
@@ -61,8 +68,66 @@ func indexPack(ctx context.Context, f *os.File, older objects, limits Limits) (*
 	return x.out.Index()
 }
 
+// packLimits are Limits, and what a single file may have in bytes for the pack to be taken at all; 0 is anything.
+type packLimits struct {
+	Limits
+	file int64
+}
+
+// errLargeFile is a pack with a file that is larger than it may be. It is noticed before the file has come.
+var errLargeFile = errors.New("a file is too large")
+
+// wireReader writes what it reads into a file, up to a limit, and remembers what went wrong.
+type wireReader struct {
+	r           io.Reader
+	to          *bufio.Writer
+	left, limit int64
+	err         error
+}
+
+// Read reads what goes into the file.
+func (w *wireReader) Read(b []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.r.Read(b)
+	if w.left -= int64(n); w.left < 0 {
+		w.err = failf(KindLimit, fetchHint, "the server sends more than %s", size(w.limit))
+		return 0, w.err
+	}
+	if _, err := w.to.Write(b[:n]); err != nil {
+		w.err = storeTrouble(err)
+		return 0, w.err
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
+
+// ends sees to it that nothing comes after the pack, and that all of it is in the file.
+func (w *wireReader) ends(f *os.File, checksum plumbing.Hash) error {
+	if _, err := io.Copy(io.Discard, w); err != nil {
+		return err
+	}
+	if err := w.to.Flush(); err != nil {
+		return storeTrouble(err)
+	}
+	if _, err := f.Seek(-sha1.Size, io.SeekEnd); err != nil {
+		return storeTrouble(err)
+	}
+	var last plumbing.Hash
+	if _, err := io.ReadFull(f, last[:]); err != nil {
+		return storeTrouble(err)
+	}
+	if last != checksum {
+		return errors.New("there is more after its end")
+	}
+	return nil
+}
+
 type indexer struct {
-	limits   Limits
+	limits   packLimits
 	thin     thinPack
 	scan     *packfile.Scanner
 	out      idxfile.Writer
@@ -115,6 +180,9 @@ func (x *indexer) scanObject(ctx context.Context) error {
 	}
 	o := packed{offset: h.Offset, length: h.Length, kind: h.Type}
 	var n int64
+	if h.Type == plumbing.BlobObject && x.limits.file > 0 && h.Length > x.limits.file {
+		return fail(KindLimit, errLargeFile, "")
+	}
 	switch h.Type {
 	case plumbing.CommitObject, plumbing.TreeObject, plumbing.BlobObject, plumbing.TagObject:
 		hasher := plumbing.NewHasher(h.Type, h.Length)

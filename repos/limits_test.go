@@ -125,7 +125,7 @@ func TestLargeFetch(t *testing.T) {
 	zeros := s.Repo(t, "zeros.git", map[string]string{"a": strings.Repeat("\x00", 2<<20)})
 	store, dir := open(t, repos.Options{Limits: repos.Limits{TotalBytes: 100 << 10}})
 	_, err := tryPull(t.Context(), store, repos.Remote{URL: repo.URL}, main)
-	wantKind(t, err, repos.KindLimit, "sends more than 100 KiB")
+	wantKind(t, err, repos.KindLimit, "more than 100 KiB")
 	_, err = tryPull(t.Context(), store, repos.Remote{URL: zeros.URL}, main)
 	wantKind(t, err, repos.KindLimit, "unpacks to more than 100 KiB")
 	if left := partial(t, dir); len(left) > 0 {

@@ -107,7 +107,12 @@ func verifyChecksum(f *os.File, want []byte) error {
 
 // receivePack writes a pack into the folder and indexes it. It is there as a whole or not at all, under a name made of
 // its checksum.
-func receivePack(ctx context.Context, dir string, r io.Reader, older objects, limits Limits) (_ *pack, err error) {
+func receivePack(ctx context.Context, dir string, r io.Reader, older objects, limits packLimits) (*pack, error) {
+	return makePack(dir, func(f *os.File) (*idxfile.MemoryIndex, error) { return indexPack(ctx, f, r, older, limits) })
+}
+
+// makePack lets fill write a pack into a new file of the folder, which then gets its index and its name.
+func makePack(dir string, fill func(*os.File) (*idxfile.MemoryIndex, error)) (_ *pack, err error) {
 	f, err := os.CreateTemp(dir, "incoming-*")
 	if err != nil {
 		return nil, storeTrouble(err)
@@ -118,14 +123,7 @@ func receivePack(ctx context.Context, dir string, r io.Reader, older objects, li
 			_ = os.Remove(f.Name())
 		}
 	}()
-	n, err := io.Copy(diskWriter{f}, io.LimitReader(r, limits.TotalBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if n > limits.TotalBytes {
-		return nil, failf(KindLimit, fetchHint, "the server sends more than %s", size(limits.TotalBytes))
-	}
-	index, err := indexPack(ctx, f, older, limits)
+	index, err := fill(f)
 	if err != nil {
 		return nil, err
 	}
@@ -140,18 +138,6 @@ func receivePack(ctx context.Context, dir string, r io.Reader, older objects, li
 		return nil, storeTrouble(err)
 	}
 	return newPack(name, f, index), nil
-}
-
-// diskWriter gives errors of our own disk their kind, so that they are not taken for the server's.
-type diskWriter struct{ f *os.File }
-
-// Write writes to the file.
-func (w diskWriter) Write(p []byte) (int, error) {
-	n, err := w.f.Write(p)
-	if err != nil {
-		err = storeTrouble(err)
-	}
-	return n, err
 }
 
 func storeTrouble(err error) error {

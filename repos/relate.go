@@ -3,7 +3,6 @@ package repos
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -162,39 +161,25 @@ func (m *remote) askHistory(ctx context.Context, old Commit, wants func(*packp.A
 }
 
 func (m *remote) askHistoryOnce(ctx context.Context, old Commit, wants func(*packp.AdvRefs) ([]plumbing.Hash, error), filter packp.Filter) (history, error) {
-	s, err := m.transport.open(ctx, toFetch)
+	answer, err := m.ask(ctx, func(adv *packp.AdvRefs) (want, error) {
+		objects, err := wants(adv)
+		if err == nil && len(objects) == 0 {
+			err = errNothing
+		}
+		return want{objects: objects, have: []plumbing.Hash{old.hash()}, filter: filter, standing: true}, err
+	})
+	if errors.Is(err, errNothing) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	adv, err := s.refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := wants(adv)
-	if err != nil || len(objects) == 0 {
-		return nil, err
-	}
-	w := want{objects: objects, have: []plumbing.Hash{old.hash()}, filter: filter, standing: true}
-	request, err := w.encode(adv.Capabilities)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.ask(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = body.Close() }()
-	answer, err := newPackReader(body, 0, m.auth.scrub)
-	if err != nil {
-		return nil, err
-	}
+	defer answer.close()
 	h, err := readHistory(ctx, answer, m.opts.Limits)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		answer.drain()
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, 4<<10)) // so that the connection can be used again
-	return h, nil
+	return h, err
 }
 
 // relations remembers the last answers, which never change.

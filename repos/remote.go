@@ -23,12 +23,14 @@ import (
 // usedFile is touched whenever a remote is asked for.
 const usedFile = "used"
 
-// What is kept of commits that are no longer asked for: those of the last hour, and the last few in any case.
-const (
-	keepCommits     = 8
-	keepCommitsTime = time.Hour
-	keepStray       = 10 * time.Minute // files that belong to no commit, or not yet
-)
+// keeping is what is kept of what is no longer asked for.
+type keeping struct {
+	commits int           // the last few, in any case
+	lately  time.Duration // and those that were asked for in this time
+	stray   time.Duration // files that belong to no commit, or not yet
+}
+
+func defaultKeeping() keeping { return keeping{commits: 8, lately: time.Hour, stray: 10 * time.Minute} }
 
 // remote is one repository with one set of credentials: its folder, its connection and the work in progress.
 type remote struct {
@@ -39,10 +41,15 @@ type remote struct {
 	opts      Options
 	transport transport
 
+	// byID is true where a server gives everything by its id that a ref reaches, whatever it says of that.
+	byID     bool
+	heard    atomic.Pointer[heard]
 	listings flights[string, *packp.AdvRefs]
 	listing  gate
 	fetches  flights[Commit, struct{}]
 	fetching gate
+	reading  gate // of single files
+	filesBy  byFile
 	relating flights[[2]Commit, Relation]
 	related  relations
 	tags     tags
@@ -52,12 +59,13 @@ type remote struct {
 	packs map[string]weak.Pointer[pack]
 	// checked are the packs whose every byte this process has seen to be right.
 	checked map[string]stamp
+	counted counted
 }
 
 func newRemote(dir string, at endpoint, auth Auth, by Proxy, opts Options) *remote {
 	m := &remote{
 		dir: dir, url: at.String(), auth: auth, by: by, opts: opts,
-		listing: newGate(), fetching: newGate(), packs: map[string]weak.Pointer[pack]{}, checked: map[string]stamp{},
+		listing: newGate(), fetching: newGate(), reading: newGate(), packs: map[string]weak.Pointer[pack]{}, checked: map[string]stamp{},
 	}
 	switch at.scheme {
 	case "ssh":
@@ -65,7 +73,7 @@ func newRemote(dir string, at endpoint, auth Auth, by Proxy, opts Options) *remo
 	case "file":
 		m.transport = &localTransport{path: at.path}
 	default:
-		m.transport = newHTTPTransport(at, auth, by, opts.Timeout)
+		m.transport, m.byID = newHTTPTransport(at, auth, by, opts.Timeout), true
 	}
 	return m
 }
@@ -124,7 +132,7 @@ func (m *remote) list(ctx context.Context) (*packp.AdvRefs, error) {
 			return nil, m.explain(ctx, err)
 		}
 		defer s.close()
-		adv, err := s.refs(ctx)
+		adv, err := m.hear(ctx, s)
 		return adv, m.explain(ctx, err)
 	})
 }
@@ -165,7 +173,7 @@ func (m *remote) snapshot(ctx context.Context, rev Revision) (*Snapshot, error) 
 			if _, err := m.readMark(rev.Commit); err == nil { // somebody fetched it between our look and our turn
 				return struct{}{}, nil
 			}
-			return struct{}{}, m.explain(ctx, m.fetch(ctx, rev))
+			return struct{}{}, m.explain(ctx, m.fetch(ctx, rev, false))
 		})
 		if err != nil {
 			return nil, err
@@ -184,6 +192,8 @@ type mark struct {
 	Entries int `json:"entries"`
 	// BlobLimit above which files were left out; 0 when none were.
 	BlobLimit int64 `json:"blobLimit,omitempty"`
+	// Sparse says that only those files are here that were asked for. Folders always are.
+	Sparse bool `json:"sparse,omitempty"`
 }
 
 func (m *remote) markFile(c Commit) string { return filepath.Join(m.commitDir(), string(c)) }
@@ -265,10 +275,18 @@ func (m *remote) openAll(names []string) (objects, error) {
 	return o, nil
 }
 
+// shelve takes a new pack up among those that are open. The caller holds the lock.
+func (m *remote) shelve(p *pack) {
+	if at, err := stampOf(filepath.Join(m.packDir(), p.name+".pack")); err == nil {
+		m.packs[p.name], m.checked[p.name] = weak.Make(p), at
+	}
+}
+
 // discard empties the store. Snapshots that are open keep their files. The caller holds the lock.
 func (m *remote) discard() {
 	clear(m.packs)
 	clear(m.checked)
+	m.counted = counted{}
 	for _, dir := range []string{m.commitDir(), m.packDir()} { // marks first, so that none outlives its packs
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -305,9 +323,9 @@ type usedCommit struct {
 // prune forgets commits that nobody asked for lately and removes the packs that no commit needs any more. Errors are
 // left for the next time. The caller holds the lock.
 func (m *remote) prune() {
-	needed := map[string]bool{}
+	needed, keep := map[string]bool{}, m.opts.keep
 	for i, c := range m.commitsByUse() {
-		if i >= keepCommits && time.Since(c.at) > keepCommitsTime {
+		if i >= keep.commits && time.Since(c.at) > keep.lately {
 			_ = os.Remove(m.markFile(c.commit))
 			continue
 		}
@@ -329,7 +347,7 @@ func (m *remote) prune() {
 			stray := strings.HasPrefix(name, "incoming-") || (strings.HasPrefix(name, "pack-") && !needed[name])
 			info, err := e.Info()
 			// Another process may be about to mark what it has just written, hence the wait.
-			if stray && err == nil && time.Since(info.ModTime()) > keepStray {
+			if stray && err == nil && time.Since(info.ModTime()) > keep.stray {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 				delete(m.packs, name)
 				delete(m.checked, name)

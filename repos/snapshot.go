@@ -23,7 +23,7 @@ type Snapshot struct {
 	// Time of the commit, by its committer's clock.
 	Time time.Time
 
-	tree *treeFS
+	tree *commitTree
 	// modules are its submodules; nil where they are not shown.
 	modules *modules
 }
@@ -45,15 +45,18 @@ func (s *Snapshot) FS() fs.FS {
 // give up what others could use meanwhile, call fetch, and return its error. It may also keep fetch for later and return
 // an error of its own, which the reader then gets: once fetch was called and had no error, the same reads get further.
 func (s *Snapshot) Read(ctx context.Context, wait func(fetch func() error) error) fs.FS {
+	tree := &treeFS{commitTree: s.tree, ctx: ctx, wait: wait}
 	if s.modules != nil {
-		return s.modules.see(ctx, wait, s.tree)
+		return s.modules.see(ctx, wait, tree)
 	}
-	return s.tree
+	return tree
 }
 
 // Want fetches what is likely to be read below folders, and is not here: with Read, in time. Folders that do not exist
 // are no error, since whoever reads them is told.
-func (s *Snapshot) Want(ctx context.Context, folders ...string) error { return nil }
+func (s *Snapshot) Want(ctx context.Context, folders ...string) error {
+	return s.tree.want(ctx, folders)
+}
 
 func newSnapshot(m *remote, rev Revision, o objects, k mark) (*Snapshot, error) {
 	info, err := readCommit(o, rev.Commit)
@@ -68,15 +71,7 @@ func newSnapshot(m *remote, rev Revision, o objects, k mark) (*Snapshot, error) 
 		Author:   info.author,
 		Message:  info.message,
 		Time:     info.time,
-		tree: &treeFS{
-			objects: o,
-			root:    entry{name: ".", mode: modeDir, hash: info.tree},
-			time:    info.time,
-			limit:   m.opts.Limits.BlobBytes,
-			left:    k.BlobLimit,
-			damaged: func() { m.damaged.Store(true) },
-			trees:   map[plumbing.Hash][]entry{},
-		},
+		tree:     newCommitTree(m, rev, o, k, info),
 	}, nil
 }
 

@@ -193,6 +193,8 @@ func (s *pipeSession) ask(_ context.Context, request []byte) (io.ReadCloser, err
 	return io.NopCloser(s.out), nil
 }
 
+func (s *pipeSession) lasting() bool { return false }
+
 // close says goodbye, if nothing was asked for, and cuts the connection.
 func (s *pipeSession) close() {
 	s.once.Do(func() {

@@ -24,6 +24,8 @@ type Options struct {
 	Timeout time.Duration
 	// AllowFile lets file:// through, for tests alone: it runs Git's programs on this machine.
 	AllowFile bool
+
+	keep keeping
 }
 
 // Limits keep one large repository from taking memory, disk and time of everybody.
@@ -78,6 +80,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	opts.Limits.BlobBytes = cmp.Or(opts.Limits.BlobBytes, def.BlobBytes)
 	opts.Limits.TotalBytes = cmp.Or(opts.Limits.TotalBytes, def.TotalBytes)
 	opts.Timeout = cmp.Or(opts.Timeout, defaultTimeout)
+	opts.keep = cmp.Or(opts.keep, defaultKeeping())
 	if opts.Limits.TreeEntries < 0 || opts.Limits.BlobBytes < 0 || opts.Limits.TotalBytes < 0 || opts.Timeout < 0 {
 		return nil, fmt.Errorf("open store %s: limits and timeout must not be negative", dir)
 	}

@@ -18,10 +18,16 @@ import (
 // A server that knows what we have sends a thin pack: deltas on objects that are not in it. Packs of the store stand
 // alone, so these objects are added at the end, as git index-pack --fix-thin does.
 type thinPack struct {
-	file  *os.File
 	older objects // where the missing bases are
-	end   int64   // where the next object goes
+	tail  packTail
+}
+
+// packTail writes objects at the end of a pack.
+type packTail struct {
+	file  *os.File
+	end   int64 // where the next object goes
 	added int
+	z     *zlib.Writer // which needs more memory than most objects, so there is one
 }
 
 // complete adds the bases that are missing and resolves the deltas on them.
@@ -33,7 +39,10 @@ func (x *indexer) complete(ctx context.Context) error {
 			if err != nil {
 				continue // may be the result of another delta
 			}
-			o, err := x.thin.add(kind, content)
+			if err := x.thin.tail.open(); err != nil {
+				return err
+			}
+			o, err := x.thin.tail.add(kind, content)
 			if err != nil {
 				return err
 			}
@@ -55,19 +64,27 @@ func (x *indexer) complete(ctx context.Context) error {
 
 func compareHashes(a, b plumbing.Hash) int { return slices.Compare(a[:], b[:]) }
 
-// add writes an object whole; the first one goes over the pack's checksum.
-func (t *thinPack) add(kind plumbing.ObjectType, content []byte) (packed, error) {
-	if t.added == 0 {
-		size, err := t.file.Seek(-sha1.Size, io.SeekEnd)
-		if err != nil {
-			return packed{}, storeTrouble(err)
-		}
-		t.end = size
+// open finds where the objects of a pack end: the first one that is added goes over the pack's checksum.
+func (t *packTail) open() (err error) {
+	if t.end > 0 {
+		return nil
 	}
+	if t.end, err = t.file.Seek(-sha1.Size, io.SeekEnd); err != nil {
+		return storeTrouble(err)
+	}
+	return nil
+}
+
+// add writes an object whole.
+func (t *packTail) add(kind plumbing.ObjectType, content []byte) (packed, error) {
 	crc := crc32.NewIEEE()
 	at := io.NewOffsetWriter(t.file, t.end)
 	w := io.MultiWriter(at, crc)
-	z := zlib.NewWriter(w)
+	if t.z == nil {
+		t.z = zlib.NewWriter(w)
+	}
+	z := t.z
+	z.Reset(w)
 	_, err := w.Write(objectHeader(kind, len(content)))
 	if err == nil {
 		_, err = z.Write(content)
@@ -100,7 +117,7 @@ func objectHeader(kind plumbing.ObjectType, n int) []byte {
 }
 
 // seal writes the new number of objects and the checksum over all.
-func (t *thinPack) seal(count uint32) (plumbing.Hash, error) {
+func (t *packTail) seal(count uint32) (plumbing.Hash, error) {
 	var sum plumbing.Hash
 	if _, err := t.file.WriteAt(binary.BigEndian.AppendUint32(nil, count), 8); err != nil {
 		return sum, storeTrouble(err)

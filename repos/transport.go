@@ -34,6 +34,8 @@ type session interface {
 	refs(ctx context.Context) (*packp.AdvRefs, error)
 	// ask sends a request, for objects or for a change of refs, and returns the answer.
 	ask(ctx context.Context, request []byte) (io.ReadCloser, error)
+	// lasting is true where more can be asked after that, also when the session was closed: every question stands alone.
+	lasting() bool
 	close()
 }
 

@@ -84,6 +84,16 @@ func (o objects) readTree(h plumbing.Hash) ([]entry, error) {
 	return parseTree(content)
 }
 
+// counted are folders that are known to be complete in the packs of a commit, with how many entries are below them: so a
+// commit that builds on it costs what it changes.
+type counted struct {
+	commit Commit
+	trees  map[plumbing.Hash]int
+}
+
+// maxCounted bounds what is remembered of folders; at about 60 bytes each.
+const maxCounted = 50_000
+
 // walker goes through a tree to see that everything is there, and counts.
 type walker struct {
 	objects  objects

@@ -120,7 +120,8 @@ func (m *remote) verifyCommit(ctx context.Context, rev Revision, of string, by *
 	if err != nil {
 		return signature.Signer{}, err
 	}
-	raw, err := snap.tree.objects.read(rev.Commit.hash(), plumbing.CommitObject, maxCommitBytes)
+	o, _, _ := snap.tree.here()
+	raw, err := o.read(rev.Commit.hash(), plumbing.CommitObject, maxCommitBytes)
 	if err != nil {
 		return signature.Signer{}, failf(KindStore, "it is fetched anew", "read commit %s: %w", rev.Commit, err)
 	}
@@ -220,48 +221,38 @@ func (m *remote) tag(ctx context.Context, rev Revision) ([]byte, error) {
 }
 
 func (m *remote) askTag(ctx context.Context, rev Revision, filter packp.Filter) ([]byte, error) {
-	s, err := m.transport.open(ctx, toFetch)
+	var id plumbing.Hash
+	var known []byte
+	answer, err := m.ask(ctx, func(adv *packp.AdvRefs) (want, error) {
+		name := "refs/tags/" + rev.Ref
+		of, annotated := adv.Peeled[name]
+		there := false
+		id, there = adv.References[name]
+		known = m.tags.get(id)
+		switch {
+		case !there:
+			return want{}, fail(KindRefNotFound, Ref{Tag: rev.Ref}.missing(adv), "create it, or correct the name in the source")
+		case !annotated:
+			return want{}, failf(KindVerification, "make a signed one: git tag -s -f "+rev.Ref, "its tag is no annotated one, and only these can be signed")
+		case of != rev.Commit.hash():
+			return want{}, failf(KindVerification, "", "its tag points at commit %s by now", of)
+		case known != nil:
+			return want{}, errNothing
+		}
+		return want{objects: []plumbing.Hash{id}, have: []plumbing.Hash{of}, filter: filter, standing: true}, nil
+	})
+	if errors.Is(err, errNothing) {
+		return known, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	adv, err := s.refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	name := "refs/tags/" + rev.Ref
-	id, there := adv.References[name]
-	of, annotated := adv.Peeled[name]
-	switch {
-	case !there:
-		return nil, fail(KindRefNotFound, Ref{Tag: rev.Ref}.missing(adv), "create it, or correct the name in the source")
-	case !annotated:
-		return nil, failf(KindVerification, "make a signed one: git tag -s -f "+rev.Ref, "its tag is no annotated one, and only these can be signed")
-	case of != rev.Commit.hash():
-		return nil, failf(KindVerification, "", "its tag points at commit %s by now", of)
-	}
-	if raw := m.tags.get(id); raw != nil {
-		return raw, nil
-	}
-	w := want{objects: []plumbing.Hash{id}, have: []plumbing.Hash{of}, filter: filter, standing: true}
-	request, err := w.encode(adv.Capabilities)
-	if err != nil {
-		return nil, err
-	}
-	body, err := s.ask(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = body.Close() }()
-	answer, err := newPackReader(body, 0, m.auth.scrub)
-	if err != nil {
-		return nil, err
-	}
+	defer answer.close()
 	raw, err := readTagObject(ctx, answer, id, m.opts.Limits)
 	if err != nil {
 		return nil, err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, 4<<10)) // so that the connection can be used again
+	answer.drain()
 	m.tags.put(id, raw)
 	return raw, nil
 }
