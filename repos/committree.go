@@ -2,6 +2,7 @@ package repos
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -105,11 +106,17 @@ func (t *commitTree) get(ctx context.Context, first plumbing.Hash, others []plum
 	ctx, cancel := context.WithTimeout(ctx, m.opts.Timeout)
 	defer cancel()
 	got, err := m.files(ctx, t.rev, first, others)
+	if e, ok := errors.AsType[*Error](err); ok {
+		told := *e
+		told.Err = noAbsence(e.Err)
+		err = &told
+	}
+	err = within(ctx, "fetch", m.url, m.opts.Timeout, err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if got.whole {
 		t.objects, t.sparse, t.left = objects{packs: got.packs}, false, got.limit
-		return within(ctx, "fetch", m.url, m.opts.Timeout, err)
+		return err
 	}
 	packs := slices.Clone(t.objects.packs) // others are reading
 	for _, p := range got.packs {
@@ -118,7 +125,7 @@ func (t *commitTree) get(ctx context.Context, first plumbing.Hash, others []plum
 		}
 	}
 	t.objects.packs = packs
-	return within(ctx, "fetch", m.url, m.opts.Timeout, err)
+	return err
 }
 
 // missingBelow adds those files of a folder to some that are likely to be read and are not here, and stops when there are

@@ -9,22 +9,30 @@
 // Each remote has a folder of its own below the store's, named by a hash of its URL and its credentials: whoever does
 // not have the credentials does not get at what was fetched with them. In it is a bare object store that
 // git --git-dir can read, packs only, and for each complete commit a small file in commits/ that names the packs in
-// which all of it is found. There is never a working tree: Snapshot.FS decodes files as they are read.
+// which it is found. There is never a working tree: Snapshot.FS decodes files as they are read.
+//
+// From servers that have filters and give files by their ids, as GitHub, GitLab, Gitea and git http-backend can
+// (uploadpack.allowFilter), a commit comes with all its folders and without files. Snapshot.Want says what is going to be
+// read, and brings the configuration (.yaml, .yml, .json) below those folders in one conversation; a file that is read
+// and is not here comes with the configuration beside and below it, any other file when it is read itself. The folders
+// that were read lately are remembered, so that the next commit's files come together. What was read once is on disk and
+// stays readable whatever becomes of the server. Where a file cannot be had by its id the whole commit is fetched, in the
+// same call, and so are from then on its successors. Whoever must not wait for a server in the middle of reading uses
+// Snapshot.Read.
 //
 // A fetch asks for one commit by its id at depth 1, and tells the server of up to three commits that are here, so that
 // only what is new comes over the wire. That is done with Git's protocol itself, on the packp package of go-git: its
 // Remote.Fetch downloads everything anew for each commit at depth 1, and loses its way in shallow histories that were
 // rewritten. There is no ref and no shallow file in the store that could become wrong: commits stand side by side.
-// When a commit would be spread over more than 20 packs it is fetched whole, and the old packs go once no commit
-// needs them. Servers that hand out only what a ref points at (SSH servers without uploadpack.allowReachableSHA1InWant)
+// When a commit would be spread over more than 20 packs, what is here of it is written into one, or it is fetched anew
+// where all its files are wanted; the old packs go once no commit needs them. Servers that hand out only what a ref points at (SSH servers without uploadpack.allowReachableSHA1InWant)
 // are asked for the ref's history, at depth 50, 1000 and all, when the commit is no longer at the ref's end.
 //
 // Packs are checked object by object when they arrive and end to end when they are opened; they and the files in
 // commits/ are written under other names and renamed. A store that is damaged nevertheless is emptied and filled anew
 // without anybody being told, except Snapshots that are just being read.
 //
-// Measured by BenchmarkFetch against git http-backend, 50,000 small files (7.6 MiB packed), on 2 cores that were busy
-// with other things too: 3.0 s for the first fetch, 0.3 s for each commit after it.
+// test/bench/RESULTS.md has what it takes beside the git command (make bench-git).
 //
 // # Moving branches
 //

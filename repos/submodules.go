@@ -198,7 +198,7 @@ func (w *moduleFS) locate(m *module) (string, error) {
 	return m.parent.urlOf(tree, m.name, w.store.opts.AllowFile)
 }
 
-// fault says which submodule an error is about. What is not there on the way to it must not look as if a file in it were not there.
+// fault says which submodule an error is about.
 func (m *module) fault(err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -208,11 +208,16 @@ func (m *module) fault(err error) error {
 	if told.Kind == KindCommitNotFound {
 		told.Hint = "push it to that repository; or is it another one that " + gitmodules + " should name?"
 	}
-	told.Err = fmt.Errorf("submodule %q at commit %s: %w", m.path, m.commit, e.Err)
-	if errors.Is(told.Err, fs.ErrNotExist) || errors.Is(told.Err, fs.ErrInvalid) {
-		told.Err = errors.New(told.Err.Error())
-	}
+	told.Err = noAbsence(fmt.Errorf("submodule %q at commit %s: %w", m.path, m.commit, e.Err))
 	return &told
+}
+
+// noAbsence is trouble on the way to a file, which must not look as if the file were not there.
+func noAbsence(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // urlOf finds where a submodule of this module is to be had; tree is what is seen of this one.
