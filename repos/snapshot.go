@@ -55,6 +55,9 @@ func (s *Snapshot) Read(ctx context.Context, wait func(fetch func() error) error
 // Want fetches what is likely to be read below folders, and is not here: with Read, in time. Folders that do not exist
 // are no error, since whoever reads them is told.
 func (s *Snapshot) Want(ctx context.Context, folders ...string) error {
+	if s.tree == nil { // of a Snapshot that no Store has made
+		return nil
+	}
 	return s.tree.want(ctx, folders)
 }
 

@@ -39,6 +39,7 @@ func newSite(t *testing.T, w *world.World, content files) *site {
 	t.Helper()
 	s := &site{t: t, w: w, ns: w.Cluster.Namespace(t)}
 	s.repo = w.Git.Repo(t, s.ns+".git", s.fill(content))
+	s.repo.Config("uploadpack.allowFilter", "true") // as GitHub, GitLab and Gitea have it
 	return s
 }
 

@@ -78,6 +78,9 @@ func New(ctx context.Context, w *world.World, tell Narrator, o Options) (*Story,
 	if err != nil {
 		return nil, err
 	}
+	if err := repo.Config(ctx, "uploadpack.allowFilter", "true"); err != nil { // as forges have it
+		return nil, err
+	}
 	_, err = repo.Commit(ctx, gitserver.Change{Message: "A shop in a mesh", Author: "Mooring demo <demo@mooring.invalid>", Files: files})
 	return s, err
 }
