@@ -17,15 +17,18 @@ const (
 	maxNamed = 20_000
 	// maxLarge is how many files are remembered to be too large.
 	maxLarge = 10_000
+	// maxFailures is how often in a row files are asked for without an answer before the whole commit is asked for: some servers break over the question.
+	maxFailures = 3
 	// maxHalvings is how many requests are made to find out which file of many is too large.
 	maxHalvings = 24
 )
 
 // byFile is what is known of a remote whose commits are here without all their files.
 type byFile struct {
-	refused atomic.Bool // the server gives no file by its id, though it said so
-	asked   folders
-	large   largeFiles
+	refused  atomic.Bool // the server gives no file by its id, though it said so
+	failures atomic.Int32
+	asked    folders
+	large    largeFiles
 }
 
 // canBeSparse tells whether a server can leave files out, and gives them by their ids later.
@@ -45,7 +48,10 @@ type found struct {
 // no file by its id, the whole commit is fetched, and its next commits are from then on.
 func (m *remote) files(ctx context.Context, rev Revision, first plumbing.Hash, others []plumbing.Hash) (found, error) {
 	packs, because := m.bring(ctx, rev.Commit, first, others)
-	if because == nil || !declines(because) {
+	if because == nil {
+		m.filesBy.failures.Store(0)
+	}
+	if because == nil || !m.declines(because) {
 		return found{packs: packs}, m.explain(ctx, because)
 	}
 	leave, err := m.fetching.enter(ctx)
@@ -65,17 +71,22 @@ func (m *remote) files(ctx context.Context, rev Revision, first plumbing.Hash, o
 // either; then it is gone from the server.
 func (m *remote) fetchWhole(ctx context.Context, rev Revision, because error) error {
 	err := m.fetch(ctx, rev, true)
-	if err == nil && errors.Is(because, errNotOurs) {
+	if err == nil && !errors.Is(because, errTooMany) {
 		m.filesBy.refused.Store(true)
 	}
 	return err
 }
 
-// declines is true for a server that does not give what it was asked for by its id, or stumbles over the question; and for
-// too many files to name.
-func declines(err error) bool {
-	kind := KindOf(err)
-	return kind == KindProtocol || kind == KindCommitNotFound || errors.Is(err, errTooMany)
+// declines is true for a server that does not give what it was asked for by its id, or stumbles over the question time and
+// again; and for too many files to name.
+func (m *remote) declines(err error) bool {
+	switch KindOf(err) {
+	case KindProtocol, KindCommitNotFound:
+		return true
+	case KindUnavailable:
+		return m.filesBy.failures.Add(1) >= maxFailures
+	}
+	return errors.Is(err, errTooMany)
 }
 
 var errTooMany = errors.New("too many files are missing to be named")

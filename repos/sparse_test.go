@@ -251,6 +251,23 @@ func TestServerThatGivesNoFiles(t *testing.T) {
 		repo.Config("uploadpack.allowAnySHA1InWant", "false")
 		checkTree(t, snap.FS(), repo, "main")
 	})
+	t.Run("it breaks over the question", func(t *testing.T) {
+		s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+		repo := filtering(t, s, "mesh.git", estate())
+		store, _ := open(t, repos.Options{})
+		snap := pull(t, store, repos.Remote{URL: repo.URL}, main)
+		if err := s.Inject(gitserver.Fault{On: "git-upload-pack", Status: 500, Times: 3}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err := fs.ReadFile(snap.FS(), "apps/shop/base/vs.yaml")
+			wantKind(t, err, repos.KindUnavailable)
+		}
+		checkTree(t, snap.FS(), repo, "main")
+		if got := s.Counts("").UploadPack; got != 5 {
+			t.Errorf("%d conversations, want one for the commit, three that fail, and one for all", got)
+		}
+	})
 	t.Run("the commit is gone", func(t *testing.T) {
 		s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 		repo := filtering(t, s, "mesh.git", estate())

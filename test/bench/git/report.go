@@ -73,10 +73,13 @@ func missed(yes bool) string {
 	return ""
 }
 
-// mb writes bytes as megabytes of 2^20.
+// mb writes bytes as megabytes of 2^20, or as kilobytes of 2^10 where they are few.
 func mb(n int64) string {
-	if n == 0 {
+	switch {
+	case n == 0:
 		return ""
+	case n < 1<<20:
+		return fmt.Sprintf("%d KB", n>>10)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 }
