@@ -17,7 +17,7 @@
 // and is not here comes with the configuration beside and below it, any other file when it is read itself. The folders
 // that were read lately are remembered, so that the next commit's files come together. What was read once is on disk and
 // stays readable whatever becomes of the server. Where a file cannot be had by its id the whole commit is fetched, in the
-// same call, and so are from then on its successors. Whoever must not wait for a server in the middle of reading uses
+// same call, and so are its successors for an hour. Whoever must not wait for a server in the middle of reading uses
 // Snapshot.Read.
 //
 // A fetch asks for one commit by its id at depth 1, and tells the server of up to three commits that are here, so that

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -19,13 +20,15 @@ const (
 	maxLarge = 10_000
 	// maxFailures is how often in a row files are asked for without an answer before the whole commit is asked for: some servers break over the question.
 	maxFailures = 3
+	// refusedFor is how long commits are fetched whole after that.
+	refusedFor = time.Hour
 	// maxHalvings is how many requests are made to find out which file of many is too large.
 	maxHalvings = 24
 )
 
 // byFile is what is known of a remote whose commits are here without all their files.
 type byFile struct {
-	refused  atomic.Bool // the server gives no file by its id, though it said so
+	refused  atomic.Int64 // when the server gave no file by its id, though it said that it would; in Unix time, 0 for never
 	failures atomic.Int32
 	asked    folders
 	large    largeFiles
@@ -33,7 +36,8 @@ type byFile struct {
 
 // canBeSparse tells whether a server can leave files out, and gives them by their ids later.
 func (m *remote) canBeSparse(caps *capability.List) bool {
-	return !m.filesBy.refused.Load() && caps.Supports(capability.Filter) && caps.Supports(capability.Shallow) &&
+	refused := time.Since(time.Unix(m.filesBy.refused.Load(), 0)) < refusedFor
+	return !refused && caps.Supports(capability.Filter) && caps.Supports(capability.Shallow) &&
 		(m.byID || caps.Supports(capability.AllowReachableSHA1InWant))
 }
 
@@ -45,7 +49,7 @@ type found struct {
 }
 
 // files sees to it that a file of a commit is here, unless it is too large, and at best others too. When the server gives
-// no file by its id, the whole commit is fetched, and its next commits are from then on.
+// no file by its id, the whole commit is fetched, and its next commits are for an hour, since the server may have been mended.
 func (m *remote) files(ctx context.Context, rev Revision, first plumbing.Hash, others []plumbing.Hash) (found, error) {
 	packs, because := m.bring(ctx, rev.Commit, first, others)
 	if because == nil {
@@ -72,7 +76,7 @@ func (m *remote) files(ctx context.Context, rev Revision, first plumbing.Hash, o
 func (m *remote) fetchWhole(ctx context.Context, rev Revision, because error) error {
 	err := m.fetch(ctx, rev, true)
 	if err == nil && !errors.Is(because, errTooMany) {
-		m.filesBy.refused.Store(true)
+		m.filesBy.refused.Store(time.Now().Unix())
 	}
 	return err
 }

@@ -41,6 +41,7 @@ func (m *remote) tidy(c Commit) {
 	added := slices.DeleteFunc(now.Packs, func(name string) bool { return slices.Contains(k.Packs, name) }) // by another process
 	now.Packs = append([]string{p.name}, added...)
 	if m.writeMark(c, now) == nil {
+		m.counted = counted{} // of folders that the new pack may not have
 		m.prune()
 	}
 }

@@ -87,6 +87,7 @@ func TestLimitsOfGit(t *testing.T) {
 	w := quiet(t)
 	agent := startAgent(t, w, world.AgentOptions{Args: []string{"--git-max-entries", "4", "--git-max-file-size", "2Ki", "--git-max-fetch-size", "64Ki"}})
 	s := newSite(t, w, some("a=1 b=1"))
+	s.repo.Config("uploadpack.allowFilter", "false") // else what is not read does not come
 	u := s.mooring("prod", nil)
 	first := s.head()
 	u.inForce(first)
