@@ -58,6 +58,9 @@ func (w *moduleFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err = w.Stat(name); err != nil { // for the root of a submodule, which is as old as what surrounds it wherever it is looked at
+		return nil, err
+	}
 	folder := w.folder(name)
 	folder.time = info.ModTime()
 	return &openDir{info: folder, entries: entries}, nil

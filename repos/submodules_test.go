@@ -39,6 +39,7 @@ func newFleet(t testing.TB, s *gitserver.Server, absolute bool) fleet {
 	}
 	f.deepAt = f.deep.Resolve("main")
 	f.baseAt = f.base.Commit(gitserver.Change{
+		Time:       time.Now().Add(-time.Hour), // each file is as old as its own commit
 		Files:      map[string]string{"base.yaml": "kind: Base\n", ".gitmodules": entryFor("deep", "../deep.git"), "dir/file.yaml": "kind: File\n"},
 		Links:      map[string]string{"inner.yaml": "dir/file.yaml", "dir/nested.yaml": "../deep/deep.yaml"},
 		Submodules: map[string]string{"deep": f.deepAt},

@@ -35,6 +35,8 @@ type Change struct {
 	Message string
 	// Author as "Name <mail>"; a fixed one when empty.
 	Author string
+	// Time of the commit; now when zero.
+	Time time.Time
 	// Files to write: path to content.
 	Files map[string]string
 	// Links to write: path to the target of a symbolic link.
@@ -96,7 +98,11 @@ func (r *Repo) Commit(ctx context.Context, c Change) (string, error) {
 		return "", err
 	}
 	author := cmp.Or(c.Author, "Git Server <gitserver@example.com>")
-	stamp := fmt.Sprintf("%s %d +0000", author, time.Now().Unix())
+	at := c.Time
+	if at.IsZero() {
+		at = time.Now()
+	}
+	stamp := fmt.Sprintf("%s %d +0000", author, at.Unix())
 	message := cmp.Or(c.Message, "change")
 
 	var in bytes.Buffer
