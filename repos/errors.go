@@ -74,13 +74,14 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-// Error writes "op url: cause".
+// Error writes "op url: cause", in the same words whenever the same goes wrong.
 func (e *Error) Error() string {
+	cause := steady(e.Err.Error())
 	what := strings.TrimSpace(e.Op + " " + e.URL)
 	if what == "" {
-		return e.Err.Error()
+		return cause
 	}
-	return what + ": " + e.Err.Error()
+	return what + ": " + cause
 }
 
 // Unwrap gives the cause.
@@ -183,7 +184,7 @@ func ended(cause error, timeout time.Duration) *Error {
 	return fail(KindUnavailable, cause, "")
 }
 
-// clean makes a text of the server fit for a message: one line, printable, short.
+// clean makes a text of the server fit for a message: one line, printable, short, and, where it is an error of the server's own connections, steady.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -191,7 +192,7 @@ func clean(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	text = strings.Join(strings.Fields(text), " ")
+	text = steady(strings.Join(strings.Fields(text), " ")) // before it is cut, or the cut would move
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}

@@ -257,7 +257,8 @@ func garbled(err error, scrub func(string) string) error {
 	if e, ok := errors.AsType[*pktline.ErrorLine](err); ok {
 		return refused(scrub(e.Text))
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	_, broken := errors.AsType[net.Error](err)
+	if broken || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return failf(KindUnavailable, "", "the connection ended in the middle of the list of refs: %w", err)
 	}
 	return failf(KindProtocol, notGitHint, "the list of refs is garbled: %s", scrub(err.Error()))
