@@ -72,8 +72,12 @@ func (t *commitTree) tree(h plumbing.Hash) ([]entry, error) {
 	return entries, nil
 }
 
-// unreadable is trouble with what had been checked when it was fetched: the disk has changed it since.
+// unreadable is trouble with what had been checked when it was fetched: the disk has changed it since, or cannot read it now.
 func (t *commitTree) unreadable(err error) error {
+	if passes(err) {
+		t.m.doubtful.Store(true)
+		return storeTrouble(err)
+	}
 	t.m.damaged.Store(true)
 	return failf(KindStore, "the store is damaged and is fetched anew the next time; if it happens again, check the disk", "read object: %w", err)
 }

@@ -30,7 +30,10 @@
 //
 // Packs are checked object by object when they arrive and end to end when they are opened; they and the files in
 // commits/ are written under other names and renamed. A store that is damaged nevertheless is emptied and filled anew
-// without anybody being told, except Snapshots that are just being read.
+// without anybody being told, except Snapshots that are just being read. What the system cannot do at the moment, such as
+// open one more file, is no damage: it is an error, and the store stays as it is. What the disk cannot read is fetched
+// once more, to another place. On a full disk the stores of all remotes are rid of what nobody needs, and what was being
+// fetched is fetched once more, before it is an error.
 //
 // test/bench/RESULTS.md has what it takes beside the git command (make bench-git).
 //
@@ -63,7 +66,9 @@
 //
 // # Errors
 //
-// Everything is an *Error with a Kind for programs and a Hint for people; neither holds a secret. The file system wraps
+// Everything is an *Error with a Kind for programs and a Hint for people; neither holds a secret. The same trouble has the
+// same text at each try, so that it can be told from news: files that are being written are named by their folder, and our
+// own end of a connection is not named. The file system wraps
 // it in fs.PathError; KindOf and HintOf look through that. Each call has a deadline, Options.Timeout or the
 // context's, whichever is earlier, that also ends a server's silence in the middle of a pack; shared work goes on for
 // those who still wait.

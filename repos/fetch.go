@@ -32,7 +32,7 @@ type base struct {
 // alone; and, from servers that hand out only what a ref points at, the history down to it. Where the server can leave
 // files out they stay away, but for those that are likely to be read; unless the whole commit is asked for.
 func (m *remote) fetch(ctx context.Context, rev Revision, whole bool) error {
-	if err := m.makeFolders(); err != nil { // whatever cleans up temporary files may have been here
+	if err := m.withRoom(m.makeFolders); err != nil { // whatever cleans up temporary files may have been here
 		return storeTrouble(err)
 	}
 	a := &attempt{rev: rev, whole: whole, build: true}
@@ -89,7 +89,8 @@ func (m *remote) bases(sparse bool) []base {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var bases []base
-	for _, c := range m.commitsByUse() {
+	commits, _ := m.commitsByUse() // at worst everything comes anew
+	for _, c := range commits {
 		k, err := m.readMark(c.commit)
 		fits := sparse || !k.Sparse && (k.BlobLimit == 0 || k.BlobLimit == m.opts.Limits.BlobBytes)
 		if err != nil || !fits || len(k.Packs) >= maxChain {
@@ -202,8 +203,12 @@ func (a *attempt) history(adv *packp.AdvRefs, filter packp.Filter) (want, error)
 	return w, nil
 }
 
-// try holds one conversation and, if the commit is complete afterwards, marks it so.
+// try holds one conversation and, if the commit is complete afterwards, marks it so; two, if room had to be made for it.
 func (m *remote) try(ctx context.Context, a *attempt, ask func(context.Context, wanting) (*answer, error)) error {
+	return m.withRoom(func() error { return m.converse(ctx, a, ask) })
+}
+
+func (m *remote) converse(ctx context.Context, a *attempt, ask func(context.Context, wanting) (*answer, error)) error {
 	answer, err := ask(ctx, func(adv *packp.AdvRefs) (want, error) { return a.choose(m, adv) })
 	if err != nil {
 		return err
@@ -215,6 +220,9 @@ func (m *remote) try(ctx context.Context, a *attempt, ask func(context.Context, 
 	}
 	answer.drain()
 	err = m.complete(a, received)
+	if err != nil {
+		m.drop(received) // tries may be many, and each may bring another one
+	}
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		if a.deepen && answer.shallow {
 			return errTooShallow
@@ -223,6 +231,9 @@ func (m *remote) try(ctx context.Context, a *attempt, ask func(context.Context, 
 			return gone(a.rev)
 		}
 		return failf(KindProtocol, "", "the server left something out: %w", err)
+	}
+	if passes(err) && KindOf(err) == "" {
+		return storeTrouble(err)
 	}
 	if err != nil && KindOf(err) == "" {
 		return failf(KindContent, "the ref must point at a commit that git fsck finds nothing wrong with", "read what was fetched: %w", err)
@@ -239,7 +250,9 @@ func (m *remote) openBases(bases []base) (objects, error) {
 	defer m.mu.Unlock()
 	older, err := m.openAll(packsOf(bases))
 	if err != nil {
-		m.discard()
+		if !passes(err) {
+			m.discard()
+		}
 		return objects{}, failf(KindProtocol, "", "open what this builds on: %w", err) // so that the whole is fetched
 	}
 	return older, nil

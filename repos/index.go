@@ -36,6 +36,7 @@ func indexPack(ctx context.Context, f *os.File, r io.Reader, older objects, limi
 		byOffset: map[int64][]int{},
 		byHash:   map[plumbing.Hash][]int{},
 	}
+	file := &lockless{File: f}
 	checksum, err := x.scanAll(ctx)
 	if err == nil {
 		err = wire.ends(f, checksum)
@@ -44,7 +45,7 @@ func indexPack(ctx context.Context, f *os.File, r io.Reader, older objects, limi
 		err = wire.err
 	}
 	if err == nil {
-		x.scan = packfile.NewScanner(f)
+		x.scan = packfile.NewScanner(file)
 		err = x.resolveAll(ctx)
 	}
 	if err == nil {
@@ -59,6 +60,8 @@ func indexPack(ctx context.Context, f *os.File, r io.Reader, older objects, limi
 		return nil, ctx.Err()
 	case KindOf(err) != "":
 		return nil, err
+	case passes(file.trouble): // in what was written a moment ago
+		return nil, storeTrouble(file.trouble)
 	default:
 		return nil, failf(KindProtocol, "", "the pack is damaged: %w", err)
 	}

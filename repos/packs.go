@@ -27,23 +27,46 @@ type pack struct {
 
 	mu   sync.Mutex // the library reads packs by seeking
 	file *packfile.Packfile
+	disk *lockless
 }
 
-// lockless makes an *os.File what the library calls a file. It locks none.
-type lockless struct{ *os.File }
+// lockless makes an *os.File what the library calls a file. It locks none, and remembers what the disk could not do, of which the library may pass on only the words.
+type lockless struct {
+	*os.File
+	trouble error
+}
 
-func (lockless) Lock() error   { return nil }
-func (lockless) Unlock() error { return nil }
+func (*lockless) Lock() error   { return nil }
+func (*lockless) Unlock() error { return nil }
 
-var _ billy.File = lockless{}
+// Read reads on.
+func (l *lockless) Read(b []byte) (int, error) {
+	n, err := l.File.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		l.trouble = err
+	}
+	return n, err
+}
+
+// cause gives in place of an error what the disk could not do, if that was it.
+func (l *lockless) cause(err error) error {
+	trouble := l.trouble
+	l.trouble = nil
+	if err != nil && trouble != nil {
+		return trouble
+	}
+	return err
+}
+
+var _ billy.File = &lockless{}
 
 // deltaCache is the memory in which one pack keeps bases of deltas.
 const deltaCache = 4 * cache.MiByte
 
 func newPack(name string, f *os.File, index *idxfile.MemoryIndex) *pack {
-	p := &pack{name: name, index: index}
+	p := &pack{name: name, index: index, disk: &lockless{File: f}}
 	// Without a file system the library returns objects in memory, which do not open the file again by its name.
-	p.file = packfile.NewPackfileWithCache(index, nil, lockless{f}, cache.NewObjectLRU(deltaCache), 0)
+	p.file = packfile.NewPackfileWithCache(index, nil, p.disk, cache.NewObjectLRU(deltaCache), 0)
 	return p
 }
 
@@ -140,10 +163,6 @@ func makePack(dir string, fill func(*os.File) (*idxfile.MemoryIndex, error)) (_ 
 	return newPack(name, f, index), nil
 }
 
-func storeTrouble(err error) error {
-	return failf(KindStore, "check that the store's folder can be written and has room", "%w", err)
-}
-
 // writeFile writes a file that is there as a whole or not at all.
 func writeFile(name string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "incoming-*")
@@ -156,8 +175,10 @@ func writeFile(name string, write func(io.Writer) error) (err error) {
 		}
 	}()
 	b := bufio.NewWriter(f)
-	err = write(b)
-	if err = errors.Join(err, b.Flush(), f.Close()); err != nil {
+	if err = write(b); err == nil {
+		err = b.Flush()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)
@@ -194,7 +215,8 @@ func (o objects) size(h plumbing.Hash) (int64, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.file.GetSizeByOffset(offset)
+	n, err := p.file.GetSizeByOffset(offset)
+	return n, p.disk.cause(err)
 }
 
 // read an object of one kind and at most limit bytes. The caller may change what is returned.
@@ -207,13 +229,14 @@ func (o objects) read(h plumbing.Hash, kind plumbing.ObjectType, limit int64) ([
 }
 
 // readAny reads an object of any kind and at most limit bytes.
-func (o objects) readAny(h plumbing.Hash, limit int64) (plumbing.ObjectType, []byte, error) {
+func (o objects) readAny(h plumbing.Hash, limit int64) (_ plumbing.ObjectType, _ []byte, err error) {
 	p, offset := o.find(h)
 	if p == nil {
 		return 0, nil, plumbing.ErrObjectNotFound
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer func() { err = p.disk.cause(err) }()
 	n, err := p.file.GetSizeByOffset(offset)
 	if err != nil {
 		return 0, nil, err

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +53,8 @@ type remote struct {
 	related  relations
 	tags     tags
 	damaged  atomic.Bool // the store was seen to be damaged while it was read
+	doubtful atomic.Bool // the disk could not read all of it
+	makeRoom func(since time.Time) bool
 
 	mu    sync.Mutex // guards the folder and packs; never held while waiting for a server
 	packs map[string]weak.Pointer[pack]
@@ -154,27 +155,32 @@ func late(ctx context.Context, err error) bool {
 	return bounded && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline)
 }
 
-// snapshot opens a commit, fetching it if need be. A store that turns out to be damaged is thrown away, once.
+// snapshot opens a commit, fetching it if need be. A store that turns out to be damaged is thrown away, once. What the disk cannot read may be one bad block, and is
+// written to another place when it is fetched; until that is done, nothing is thrown away.
 func (m *remote) snapshot(ctx context.Context, rev Revision) (*Snapshot, error) {
 	for attempt := 0; ; attempt++ {
-		snap, err := m.local(rev)
-		if err == nil || !errors.Is(err, errNotHere) {
-			return snap, err
+		snap, notHere := m.local(rev)
+		unreadable := attempt == 0 && errors.Is(notHere, syscall.EIO)
+		if notHere == nil || (!unreadable && !errors.Is(notHere, errNotHere)) {
+			return snap, notHere
 		}
 		if attempt == 2 {
-			return nil, failf(KindStore, "check the disk; or does something else write to the store's folder?", "what was fetched is gone again: %w", err)
+			return nil, failf(KindStore, "check the disk; or does something else write to the store's folder?", "what was fetched is gone again: %w", inFolder(notHere))
 		}
-		_, err = m.fetches.do(ctx, rev.Commit, m.opts.Timeout, func(ctx context.Context, _ func()) (struct{}, error) {
+		_, err := m.fetches.do(ctx, rev.Commit, m.opts.Timeout, func(ctx context.Context, _ func()) (struct{}, error) {
 			leave, err := m.fetching.enter(ctx)
 			if err != nil {
 				return struct{}{}, m.explain(ctx, err)
 			}
 			defer leave()
-			if _, err := m.readMark(rev.Commit); err == nil { // somebody fetched it between our look and our turn
+			if _, err := m.readMark(rev.Commit); err == nil && !unreadable { // somebody fetched it between our look and our turn
 				return struct{}{}, nil
 			}
 			return struct{}{}, m.explain(ctx, m.fetch(ctx, rev, false))
 		})
+		if err != nil && unreadable {
+			return nil, notHere
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -218,6 +224,9 @@ func (m *remote) local(rev Revision) (*Snapshot, error) {
 		m.discard()
 		return nil, errNotHere
 	}
+	if m.doubtful.Swap(false) {
+		clear(m.checked) // so that packs are read to the end before anything is promised, or built on them
+	}
 	k, err := m.readMark(rev.Commit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNotHere
@@ -232,6 +241,10 @@ func (m *remote) local(rev Revision) (*Snapshot, error) {
 	}
 	if KindOf(err) == KindLimit {
 		return nil, err
+	}
+	if passes(err) {
+		clear(m.checked) // or what is fetched in place of it is built on it
+		return nil, storeTrouble(err)
 	}
 	if err != nil {
 		m.discard()
@@ -279,79 +292,5 @@ func (m *remote) openAll(names []string) (objects, error) {
 func (m *remote) shelve(p *pack) {
 	if at, err := stampOf(filepath.Join(m.packDir(), p.name+".pack")); err == nil {
 		m.packs[p.name], m.checked[p.name] = weak.Make(p), at
-	}
-}
-
-// discard empties the store. Snapshots that are open keep their files. The caller holds the lock.
-func (m *remote) discard() {
-	clear(m.packs)
-	clear(m.checked)
-	m.counted = counted{}
-	for _, dir := range []string{m.commitDir(), m.packDir()} { // marks first, so that none outlives its packs
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
-		}
-	}
-}
-
-// commitsByUse lists the commits that are marked, the most recently used first.
-func (m *remote) commitsByUse() []usedCommit {
-	entries, err := os.ReadDir(m.commitDir())
-	if err != nil {
-		return nil
-	}
-	var commits []usedCommit
-	for _, e := range entries {
-		info, err := e.Info()
-		if c := Commit(e.Name()); err == nil && c.valid() {
-			commits = append(commits, usedCommit{c, info.ModTime()})
-		}
-	}
-	slices.SortFunc(commits, func(a, b usedCommit) int { return b.at.Compare(a.at) })
-	return commits
-}
-
-type usedCommit struct {
-	commit Commit
-	at     time.Time
-}
-
-// prune forgets commits that nobody asked for lately and removes the packs that no commit needs any more. Errors are
-// left for the next time. The caller holds the lock.
-func (m *remote) prune() {
-	needed, keep := map[string]bool{}, m.opts.keep
-	for i, c := range m.commitsByUse() {
-		if i >= keep.commits && time.Since(c.at) > keep.lately {
-			_ = os.Remove(m.markFile(c.commit))
-			continue
-		}
-		k, err := m.readMark(c.commit)
-		if err != nil {
-			continue // found when it is asked for
-		}
-		for _, name := range k.Packs {
-			needed[name] = true
-		}
-	}
-	for _, dir := range []string{m.packDir(), m.commitDir(), m.dir} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			name := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".pack"), ".idx")
-			stray := strings.HasPrefix(name, "incoming-") || (strings.HasPrefix(name, "pack-") && !needed[name])
-			info, err := e.Info()
-			// Another process may be about to mark what it has just written, hence the wait.
-			if stray && err == nil && time.Since(info.ModTime()) > keep.stray {
-				_ = os.Remove(filepath.Join(dir, e.Name()))
-				delete(m.packs, name)
-				delete(m.checked, name)
-			}
-		}
 	}
 }

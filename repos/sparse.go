@@ -139,7 +139,7 @@ func (m *remote) bring(ctx context.Context, c Commit, first plumbing.Hash, other
 
 // receive asks for files, and once more for the first one alone when it was not found out which of them are too large.
 func (m *remote) receive(ctx context.Context, first plumbing.Hash, missing []plumbing.Hash) ([]*pack, error) {
-	if err := m.makeFolders(); err != nil {
+	if err := m.withRoom(m.makeFolders); err != nil {
 		return nil, storeTrouble(err)
 	}
 	left := maxHalvings
@@ -183,8 +183,16 @@ func (m *remote) halve(ctx context.Context, files []plumbing.Hash, left *int) ([
 	return packs, nil
 }
 
-// askFiles holds one conversation.
-func (m *remote) askFiles(ctx context.Context, files []plumbing.Hash) (*pack, error) {
+// askFiles holds one conversation, or two, if room had to be made.
+func (m *remote) askFiles(ctx context.Context, files []plumbing.Hash) (p *pack, err error) {
+	err = m.withRoom(func() error {
+		p, err = m.askFilesOnce(ctx, files)
+		return err
+	})
+	return p, err
+}
+
+func (m *remote) askFilesOnce(ctx context.Context, files []plumbing.Hash) (*pack, error) {
 	answer, err := m.askAgain(ctx, func(*packp.AdvRefs) (want, error) { return want{objects: files}, nil })
 	if err != nil {
 		return nil, err
@@ -207,7 +215,7 @@ func (m *remote) around(files []plumbing.Hash) (packs []*pack, missing []plumbin
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all objects
-	commits := m.commitsByUse()
+	commits, _ := m.commitsByUse() // at worst they are asked for again
 	for _, c := range commits[:min(len(commits), m.opts.keep.commits)] {
 		k, err := m.readMark(c.commit)
 		if err != nil {

@@ -70,6 +70,9 @@ type Store struct {
 	remotes map[string]*remote
 	apps    map[[sha256.Size]byte]weak.Pointer[githubApp] // those that a remote uses, by their Secrets
 	swept   time.Time
+
+	room    sync.Mutex // held while room is made on a full disk
+	roomier time.Time  // when that last removed anything
 }
 
 // Open prepares a folder. It is kept between runs; whatever is found damaged in it is fetched anew. Two processes may
@@ -154,6 +157,7 @@ func (s *Store) remote(r Remote) (*remote, error) {
 	m, ok := s.remotes[key]
 	if !ok {
 		m = newRemote(filepath.Join(s.dir, key), at, s.share(r.Auth), r.Proxy, s.opts)
+		m.makeRoom = s.makeRoom
 		s.remotes[key] = m
 	}
 	due := time.Since(s.swept) > sweepEvery
@@ -161,7 +165,7 @@ func (s *Store) remote(r Remote) (*remote, error) {
 		s.swept = time.Now()
 	}
 	s.mu.Unlock()
-	if err := m.prepare(); err != nil {
+	if err := m.withRoom(m.prepare); err != nil {
 		return nil, storeTrouble(err)
 	}
 	if due {
@@ -211,15 +215,15 @@ func (s *Store) Token(ctx context.Context, r Remote) (string, error) {
 	return "", locate(op, m.url, failf(KindCredentials, "add bearerToken, username and password, or a GitHub App to the Secret", "the secret holds no token"))
 }
 
-// sweep removes what nobody asked for lately, of the folders and of the memory. Errors are left for the next time:
-// they cost disk, nothing else.
-func (s *Store) sweep(current string) {
+// sweep removes what nobody asked for lately, of the folders and of the memory, and says whether there was any on disk. Errors
+// are left for the next time: they cost disk, nothing else.
+func (s *Store) sweep(current string) (removed bool) {
 	s.mu.Lock()
 	maps.DeleteFunc(s.apps, func(_ [sha256.Size]byte, app weak.Pointer[githubApp]) bool { return app.Value() == nil })
 	s.mu.Unlock()
 	folders, err := os.ReadDir(s.dir)
 	if err != nil {
-		return
+		return false
 	}
 	for _, folder := range folders {
 		name := folder.Name()
@@ -228,7 +232,7 @@ func (s *Store) sweep(current string) {
 		}
 		path := filepath.Join(s.dir, name)
 		if strings.HasSuffix(name, ".gone") { // left behind by a crash
-			_ = os.RemoveAll(path)
+			removed = os.RemoveAll(path) == nil || removed
 			continue
 		}
 		used, err := os.Stat(filepath.Join(path, usedFile))
@@ -248,9 +252,10 @@ func (s *Store) sweep(current string) {
 		err = os.Rename(path, path+".gone")
 		s.mu.Unlock()
 		if err == nil {
-			_ = os.RemoveAll(path + ".gone")
+			removed = os.RemoveAll(path+".gone") == nil || removed
 		}
 	}
+	return removed
 }
 
 func isStoreKey(name string) bool {
