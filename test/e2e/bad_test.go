@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"net"
 	"strings"
 	"testing"
 
@@ -68,6 +69,15 @@ func TestBadInput(t *testing.T) {
 			says:  []string{"http://127.0.0.1", "connection refused"}, hint: "reach",
 		},
 		{
+			name: "Git server whose connections are reset", reason: v1alpha1.ReasonFetchFailed, remote: overHTTP,
+			spoil: func(b *bad) { mustClose(b.t, b.server); b.cut = resetAll(b.t, b.server.Addr()) },
+			mend: func(b *bad) {
+				b.must(b.cut.Close())
+				gitserver.HTTP(b.t, gitserver.HTTPOptions{Root: b.server.Root, Addr: b.server.Addr()})
+			},
+			says: []string{"http://127.0.0.1", "connection reset by peer"}, hint: "reach",
+		},
+		{
 			name: "Git server in trouble", reason: v1alpha1.ReasonFetchFailed, remote: overHTTP,
 			spoil: func(b *bad) { b.must(b.server.Inject(gitserver.Fault{Status: 503, Body: "back soon"})) },
 			mend:  func(b *bad) { b.must(b.server.Heal()) },
@@ -131,6 +141,7 @@ type bad struct {
 	*unit
 	crowd     *crowd
 	server    *gitserver.Server
+	cut       net.Listener // in its place
 	secret    *corev1.Secret
 	wrongHost string
 	wrongKey  string
@@ -227,6 +238,28 @@ func (b *bad) must(err error) {
 // overHTTP serves the repository on a server of its own.
 func overHTTP(b *bad) {
 	b.server = gitserver.HTTP(b.t, gitserver.HTTPOptions{Root: b.w.Git.Root})
+}
+
+// resetAll resets each connection to an address when it has been asked something.
+func resetAll(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.Close()
+		}
+	}()
+	return listener
 }
 
 // overTLS serves it under a private authority to those who know the password.
