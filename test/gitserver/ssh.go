@@ -185,6 +185,8 @@ func (k *sshKeys) writeConfig(path, sshd string, port int) error {
 		"PrintMotd no",
 		"MaxStartups 500",
 		"LogLevel ERROR",
+		// The user's shell runs the command, and bash reads .bashrc when sshd starts it: that is the machine's, and may take longer than all else here.
+		"SetEnv HOME=" + os.DevNull + ` "PATH=` + os.Getenv("PATH") + `"`,
 	}
 	for _, file := range k.hostKeyFiles {
 		lines = append(lines, "HostKey "+file)
