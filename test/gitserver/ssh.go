@@ -76,7 +76,7 @@ func findSSHD() (string, error) {
 	return "", errors.New("find sshd: not installed (install it: apt-get install openssh-server)")
 }
 
-// runSSHD starts the daemon and waits until it greets.
+// runSSHD starts the daemon and waits until it listens.
 func (s *Server) runSSHD(ctx context.Context, sshd, dir string) error {
 	if os.Geteuid() == 0 { // the folder in which sshd locks up the part that has no rights; it refuses to start without it
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
@@ -91,11 +91,14 @@ func (s *Server) runSSHD(ctx context.Context, sshd, dir string) error {
 	if err := s.keys.writeConfig(config, sshd, port); err != nil {
 		return err
 	}
-	var logged bytes.Buffer
+	log, err := os.Create(filepath.Join(dir, "sshd.log")) // a file, since sessions that go on would hold a pipe open
+	if err != nil {
+		return fmt.Errorf("start sshd: %w", err)
+	}
+	defer func() { _ = log.Close() }()
 	cmd := exec.Command("sh", "-c", superviseScript, sshd, config)
 	cmd.Env = gitEnv()
-	cmd.Stderr = &logged
-	cmd.WaitDelay = 5 * time.Second // sessions that go on hold the log open
+	cmd.Stderr = log
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("start sshd: %w", err)
@@ -110,10 +113,11 @@ func (s *Server) runSSHD(ctx context.Context, sshd, dir string) error {
 	}()
 
 	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	if err := awaitGreeting(ctx, s.addr, exited); err != nil {
+	if err := awaitFile(ctx, pidFile(dir), exited); err != nil {
 		_ = lifeline.Close()
 		<-exited
-		return fmt.Errorf("start sshd: %w: %s", err, strings.TrimSpace(logged.String()))
+		logged, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("start sshd: %w: %s", err, bytes.TrimSpace(logged))
 	}
 	stopWatch := context.AfterFunc(ctx, func() { _ = s.Close() })
 	s.stop = func() error {
@@ -134,28 +138,22 @@ pid=$!
 wait $pid
 `
 
-// awaitGreeting polls until the server says SSH-, the process ends or ten seconds are over.
-func awaitGreeting(ctx context.Context, addr string, exited <-chan struct{}) error {
-	deadline := time.Now().Add(10 * time.Second)
-	greeting := make([]byte, 4)
-	for time.Now().Before(deadline) && ctx.Err() == nil {
+func pidFile(dir string) string { return filepath.Join(dir, "sshd.pid") }
+
+// awaitFile polls until sshd has written the file with its number, which it does when it listens: who answers on the port may be another one that was quicker. It
+// gives up when the process ends or half a minute is over.
+func awaitFile(ctx context.Context, name string, exited <-chan struct{}) error {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if _, err := os.Stat(name); err == nil {
+			return nil
+		}
 		select {
 		case <-exited:
 			return errors.New("it ended at once")
-		case <-time.After(10 * time.Millisecond):
-		}
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
-		if err != nil {
-			continue
-		}
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-		n, _ := conn.Read(greeting)
-		_ = conn.Close()
-		if string(greeting[:n]) == "SSH-" {
-			return nil
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return errors.Join(errors.New("no greeting"), ctx.Err())
+	return errors.Join(errors.New("it does not listen"), ctx.Err())
 }
 
 func freePort() (int, error) {
@@ -172,7 +170,7 @@ func (k *sshKeys) writeConfig(path, sshd string, port int) error {
 	lines := []string{
 		"Port " + strconv.Itoa(port),
 		"ListenAddress 127.0.0.1",
-		"PidFile none",
+		"PidFile " + pidFile(k.dir),
 		"AuthorizedKeysFile " + k.authorized,
 		"ForceCommand " + k.command,
 		"StrictModes no",
