@@ -90,7 +90,21 @@ func (t *sshTransport) dial(ctx context.Context, algorithms []string) (_ *ssh.Cl
 		return nil, nil, failf(KindAuth, "add the public half of the Secret's identity to the repository as a deploy key; it is "+
 			fingerprint(t.auth.secrets().signer.PublicKey()), "the server does not accept the key for user %s", config.User)
 	}
+	if brokenOff(err) {
+		err = errors.New("ssh: handshake failed: the other side closed the connection")
+	}
 	return nil, nil, failf(KindUnavailable, "check that an ssh server listens on this port", "%s", t.auth.scrub(err.Error()))
+}
+
+// brokenOff tells whether the connection ended before its time. Who meets the end first, the one that reads or the one that writes, is a matter of microseconds, and
+// each has words of its own for it.
+func brokenOff(err error) bool {
+	for _, end := range []error{io.EOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // otherKeys explains a server that has none of the sorts of key that known_hosts has for it. It shakes hands once more

@@ -92,6 +92,9 @@ func TestConnectionsThatAreReset(t *testing.T) {
 		{"ssh in the handshake", ssh.Addr(), 200, func(addr string) repos.Remote {
 			return repos.Remote{URL: strings.Replace(bySSH.URL, ssh.Addr(), addr, 1), Auth: known(addr)}
 		}, repos.KindUnavailable},
+		{"ssh while it lets us in", ssh.Addr(), 1500, func(addr string) repos.Remote {
+			return repos.Remote{URL: strings.Replace(bySSH.URL, ssh.Addr(), addr, 1), Auth: known(addr)}
+		}, repos.KindUnavailable},
 		{"ssh in the pack", ssh.Addr(), 100_000, func(addr string) repos.Remote {
 			return repos.Remote{URL: strings.Replace(bySSH.URL, ssh.Addr(), addr, 1), Auth: known(addr)}
 		}, repos.KindUnavailable},
