@@ -13,6 +13,7 @@ import (
 )
 
 func TestAuthFromSecret(t *testing.T) {
+	t.Parallel()
 	id, err := gitserver.NewIdentity()
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +78,7 @@ func TestAuthFromSecret(t *testing.T) {
 
 // However it is printed, alone or in something else, nothing of the secret comes out.
 func TestAuthShowsNoSecret(t *testing.T) {
+	t.Parallel()
 	type wrapped struct {
 		Remote repos.Remote
 		hidden repos.Auth
@@ -108,6 +110,7 @@ func TestAuthShowsNoSecret(t *testing.T) {
 
 // Credentials that do not go with the URL are refused before anything is sent.
 func TestAuthFitsURL(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	id, err := gitserver.NewIdentity()

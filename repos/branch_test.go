@@ -23,9 +23,11 @@ import (
 // pushServers are servers that take pushes, over both ways.
 func pushServers(t *testing.T, test func(t *testing.T, s *gitserver.Server, auth repos.Auth)) {
 	t.Run("http", func(t *testing.T) {
+		t.Parallel()
 		test(t, gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true}), repos.Auth{})
 	})
 	t.Run("ssh", func(t *testing.T) {
+		t.Parallel()
 		s := gitserver.SSH(t, gitserver.SSHOptions{})
 		test(t, s, sshAuth(t, s))
 	})
@@ -62,6 +64,7 @@ func wantBranch(t *testing.T, repo *gitserver.TestRepo, branch string, want repo
 }
 
 func TestAdvance(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, from, to := promotion(t, s, "shop.git", 3)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
@@ -93,6 +96,7 @@ func TestAdvance(t *testing.T) {
 
 // What is not forward is refused before anything is sent.
 func TestAdvanceRefusesWhatIsNotForward(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, old, tip := promotion(t, s, "shop.git", 3)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
@@ -143,6 +147,7 @@ func TestAdvanceRefusesWhatIsNotForward(t *testing.T) {
 
 // Whoever moves the branch between our look and our push wins.
 func TestAdvanceRace(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, from, to := promotion(t, s, "shop.git", 2)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
@@ -177,6 +182,7 @@ func TestAdvanceRace(t *testing.T) {
 
 // A server that says no is quoted.
 func TestAdvanceRefused(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, from, to := promotion(t, s, "shop.git", 1)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
@@ -204,6 +210,7 @@ func TestAdvanceRefused(t *testing.T) {
 
 // Who may read and not push is told so.
 func TestAdvanceWithoutTheRight(t *testing.T) {
+	t.Parallel()
 	const password = "s3cret-password"
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, Username: "ship", Password: password})
 	repo, from, to := promotion(t, s, "shop.git", 1)
@@ -230,6 +237,7 @@ func TestAdvanceWithoutTheRight(t *testing.T) {
 
 // What a web server answers to a push alone is sorted and quoted as for reading, and tells no secret.
 func TestAdvanceHTTPFaults(t *testing.T) {
+	t.Parallel()
 	const token = "s3cret-token"
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true})
 	repo, from, to := promotion(t, s, "shop.git", 1)
@@ -283,6 +291,7 @@ func TestAdvanceHTTPFaults(t *testing.T) {
 }
 
 func TestSetBranch(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, old, tip := promotion(t, s, "shop.git", 2)
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
@@ -313,58 +322,69 @@ func TestSetBranch(t *testing.T) {
 
 // A server that stalls is left at the deadline, wherever it stalls, and the error does not claim that nothing happened.
 func TestAdvanceStalls(t *testing.T) {
-	s := gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true})
-	repo, from, to := promotion(t, s, "shop.git", 1)
-	remote := repos.Remote{URL: repo.URL}
+	t.Parallel()
 	for _, on := range []string{"git-upload-pack", "git-receive-pack"} {
-		store, _ := open(t, repos.Options{Timeout: 700 * time.Millisecond})
-		if err := s.Inject(gitserver.Fault{Stall: true, StallAfter: 10, On: on}); err != nil {
-			t.Fatal(err)
-		}
-		within(t, 10*time.Second, func() {
-			err := store.Advance(t.Context(), remote, "env/prod", from, to)
-			wantKind(t, err, repos.KindTimeout, "700ms")
-			if unsure := strings.Contains(repos.HintOf(err), "may have moved"); unsure != (on == "git-receive-pack") {
-				t.Errorf("stalled on %s: hint %q", on, repos.HintOf(err))
+		t.Run(on, func(t *testing.T) {
+			t.Parallel()
+			s := gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true})
+			repo, from, to := promotion(t, s, "shop.git", 1)
+			remote := repos.Remote{URL: repo.URL}
+			store, _ := open(t, repos.Options{Timeout: 2 * time.Second})
+			if err := s.Inject(gitserver.Fault{Stall: true, StallAfter: 10, On: on}); err != nil {
+				t.Fatal(err)
+			}
+			within(t, 20*time.Second, func() {
+				err := store.Advance(t.Context(), remote, "env/prod", from, to)
+				wantKind(t, err, repos.KindTimeout, "2s")
+				if unsure := strings.Contains(repos.HintOf(err), "may have moved"); unsure != (on == "git-receive-pack") {
+					t.Errorf("stalled on %s: hint %q", on, repos.HintOf(err))
+				}
+			})
+			if err := s.Heal(); err != nil {
+				t.Fatal(err)
+			}
+			store, _ = open(t, repos.Options{})
+			if err := store.Advance(t.Context(), remote, "env/prod", from, to); err != nil {
+				t.Error(err)
+			}
+			wantBranch(t, repo, "env/prod", to)
+		})
+	}
+	t.Run("before the branch moves", func(t *testing.T) {
+		t.Parallel()
+		s := gitserver.SSH(t, gitserver.SSHOptions{})
+		repo, from, to := promotion(t, s, "shop.git", 1)
+		hook(t, repo, "pre-receive", "exec sleep 60\n")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		store, _ := open(t, repos.Options{})
+		within(t, 20*time.Second, func() {
+			err := store.Advance(ctx, repos.Remote{URL: repo.URL, Auth: sshAuth(t, s)}, "env/prod", from, to)
+			wantKind(t, err, repos.KindTimeout)
+		})
+		wantBranch(t, repo, "env/prod", from)
+	})
+	// Once the server has said that the branch is there, what it does after that is its own affair.
+	t.Run("after the branch moved", func(t *testing.T) {
+		t.Parallel()
+		s := gitserver.SSH(t, gitserver.SSHOptions{})
+		repo, from, to := promotion(t, s, "shop.git", 1)
+		hook(t, repo, "post-receive", "exec sleep 60\n")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		store, _ := open(t, repos.Options{})
+		within(t, 20*time.Second, func() {
+			if err := store.Advance(ctx, repos.Remote{URL: repo.URL, Auth: sshAuth(t, s)}, "env/prod", from, to); err != nil {
+				t.Error(err)
 			}
 		})
-		if err := s.Heal(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	store, _ := open(t, repos.Options{})
-	if err := store.Advance(t.Context(), remote, "env/prod", from, to); err != nil {
-		t.Error(err)
-	}
-	wantBranch(t, repo, "env/prod", to)
-
-	ssh := gitserver.SSH(t, gitserver.SSHOptions{})
-	repo, from, to = promotion(t, ssh, "shop.git", 1)
-	hook(t, repo, "pre-receive", "exec sleep 60\n")
-	store, _ = open(t, repos.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	within(t, 20*time.Second, func() {
-		err := store.Advance(ctx, repos.Remote{URL: repo.URL, Auth: sshAuth(t, ssh)}, "env/prod", from, to)
-		wantKind(t, err, repos.KindTimeout)
+		wantBranch(t, repo, "env/prod", to)
 	})
-	wantBranch(t, repo, "env/prod", from)
-
-	// Once the server has said that the branch is there, what it does after that is its own affair.
-	hook(t, repo, "pre-receive", "")
-	hook(t, repo, "post-receive", "exec sleep 60\n")
-	late, stop := context.WithTimeout(t.Context(), 4*time.Second)
-	defer stop()
-	within(t, 20*time.Second, func() {
-		if err := store.Advance(late, repos.Remote{URL: repo.URL, Auth: sshAuth(t, ssh)}, "env/prod", from, to); err != nil {
-			t.Error(err)
-		}
-	})
-	wantBranch(t, repo, "env/prod", to)
 }
 
 // An answer that is lost on its way is not taken for a failure when the branch did move.
 func TestAdvanceAnswerLost(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{AllowPush: true})
 	repo, from, to := promotion(t, s, "shop.git", 1)
 	store, _ := open(t, repos.Options{})
@@ -380,6 +400,7 @@ func TestAdvanceAnswerLost(t *testing.T) {
 
 // Hooks that run after the push run to their end: forges do their own work in them.
 func TestAdvanceWaitsForTheHooks(t *testing.T) {
+	t.Parallel()
 	pushServers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo, from, to := promotion(t, s, "shop.git", 1)
 		store, _ := open(t, repos.Options{})

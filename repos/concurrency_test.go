@@ -15,6 +15,7 @@ import (
 
 // Callers that want the same commit at the same time share one fetch.
 func TestOneFetchForMany(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 		store, _ := open(t, repos.Options{})
@@ -49,6 +50,7 @@ func TestOneFetchForMany(t *testing.T) {
 
 // Twenty pollers of five repositories that change all the time; each sees only trees that were committed.
 func TestManyPollers(t *testing.T) {
+	t.Parallel()
 	const remotes, pollers, commits = 5, 20, 8
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	store, dir := open(t, repos.Options{})
@@ -107,6 +109,7 @@ func TestManyPollers(t *testing.T) {
 
 // A server that stalls holds up nobody who wants something else.
 func TestStallHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	slow := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	quick := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	stalled := slow.Repo(t, "slow.git", map[string]string{"f": "x"})
@@ -153,6 +156,7 @@ func TestStallHoldsUpNobodyElse(t *testing.T) {
 
 // The one who began a fetch may leave; the others still get it.
 func TestFirstCallerLeaves(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})
@@ -185,6 +189,7 @@ func TestFirstCallerLeaves(t *testing.T) {
 // Whoever asks after a push sees it, also when an answer from before the push is still on its way; and those who ask
 // meanwhile share one listing.
 func TestListingIsNeverOlderThanTheQuestion(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	before := repo.Resolve("main")
@@ -214,6 +219,7 @@ func TestListingIsNeverOlderThanTheQuestion(t *testing.T) {
 
 // Callers that come and go at random instants never wedge a store.
 func TestRandomCancellation(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})

@@ -117,6 +117,7 @@ func TestTroubleThatPasses(t *testing.T) {
 
 // One bad block does not last as long as the disk: the commit is fetched anew, to another place, and so is what builds on it.
 func TestBadBlock(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": noise(t, 10_000)})
 	remote := repos.Remote{URL: repo.URL}
@@ -150,6 +151,7 @@ func TestBadBlock(t *testing.T) {
 // The next commit does without what cannot be read, and costs nothing of it: what a commit needs is not known while its mark cannot be read, and nothing is pruned then
 // that it may need.
 func TestNextCommitBesideWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{".pack", ".idx", "mark"} {
 		t.Run(where, func(t *testing.T) {
 			s := gitserver.HTTP(t, gitserver.HTTPOptions{})

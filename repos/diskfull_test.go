@@ -72,6 +72,7 @@ func tidy(t *testing.T, dir string) {
 
 // A commit that does not fit is an error that says so. What is here stays readable, other remotes go on, and once there is room nobody has to restart anything.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	dir, here := smallDisk(t, "size=1m")
 	if !here {
 		return
@@ -108,6 +109,7 @@ func TestDiskFull(t *testing.T) {
 
 // Not a byte is left: polls go on, since they write nothing.
 func TestDiskFullToTheLastByte(t *testing.T) {
+	t.Parallel()
 	dir, here := smallDisk(t, "size=1m")
 	if !here {
 		return
@@ -149,6 +151,7 @@ func TestDiskFullToTheLastByte(t *testing.T) {
 
 // A file system may be full of files, too, or become read-only because the kernel does not trust it any more.
 func TestDiskWithoutInodes(t *testing.T) {
+	t.Parallel()
 	dir, here := smallDisk(t, "size=8m,nr_inodes=40")
 	if !here {
 		return
@@ -182,6 +185,7 @@ func TestDiskWithoutInodes(t *testing.T) {
 
 // A fetch that does not fit is done again once all remotes were rid of what nobody needs any more: also those that nobody has asked for since the store was opened.
 func TestDiskFullOfWhatNobodyNeeds(t *testing.T) {
+	t.Parallel()
 	dir, here := smallDisk(t, "size=2m")
 	if !here {
 		return
@@ -211,6 +215,7 @@ func TestDiskFullOfWhatNobodyNeeds(t *testing.T) {
 
 // What was received and is not taken does not stay there, try after try.
 func TestNothingIsLeftOfTries(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": noise(t, 1<<20), "d/g": "1"})
 	store, dir := open(t, repos.Options{Limits: repos.Limits{TreeEntries: 1}})
@@ -222,6 +227,7 @@ func TestNothingIsLeftOfTries(t *testing.T) {
 }
 
 func TestDiskBecomesReadOnly(t *testing.T) {
+	t.Parallel()
 	dir, here := smallDisk(t, "size=8m")
 	if !here {
 		return

@@ -32,6 +32,7 @@ func snapshotOf(t testing.TB, opts repos.Options, c gitserver.Change) (*repos.Sn
 }
 
 func TestFS(t *testing.T) {
+	t.Parallel()
 	snap, repo := snapshotOf(t, repos.Options{}, gitserver.Change{
 		Files: map[string]string{
 			"kustomization.yaml":   "resources: [base]\n",
@@ -105,6 +106,7 @@ func TestFS(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
+	t.Parallel()
 	snap, repo := snapshotOf(t, repos.Options{}, gitserver.Change{
 		Files: map[string]string{"base/f": "x"},
 		Links: map[string]string{"l": "base/f", "d": "base"},
@@ -121,6 +123,7 @@ func TestHash(t *testing.T) {
 
 // What cannot be read says why, and what to do; what lies beside it can be read.
 func TestUnreadable(t *testing.T) {
+	t.Parallel()
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 	snap, _ := snapshotOf(t, repos.Options{}, gitserver.Change{
 		Files: map[string]string{"ok": "fine", "lfs.bin": pointer, "long": strings.Repeat("x", 9000)},
@@ -182,6 +185,7 @@ func TestUnreadable(t *testing.T) {
 
 // Many readers at once see the same.
 func TestConcurrentReads(t *testing.T) {
+	t.Parallel()
 	tree := map[string]string{}
 	for i := range 200 {
 		tree[fmt.Sprintf("d%d/f%d.yaml", i%7, i)] = strings.Repeat(fmt.Sprintf("line %d\n", i%13), 50+i)
@@ -209,6 +213,7 @@ func TestConcurrentReads(t *testing.T) {
 }
 
 func TestOpenFile(t *testing.T) {
+	t.Parallel()
 	snap, _ := snapshotOf(t, repos.Options{}, gitserver.Change{Files: map[string]string{"d/f": "content", "d/g": "", "d/h": ""}})
 	f, err := snap.FS().Open("d/f")
 	if err != nil {

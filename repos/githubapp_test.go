@@ -77,6 +77,7 @@ func pkcs8(t testing.TB, key any) string {
 // One token is bought for many that wait, for all repositories of the Secret, for reading, for pushing and for the API; and
 // bought again before it runs out or when it was revoked, into the same folder.
 func TestAppToken(t *testing.T) {
+	t.Parallel()
 	w := startApp(t)
 	w.app.Set(func(a *gitserver.GitHubApp) { a.Delay = 100 * time.Millisecond })
 	store, dir := open(t, repos.Options{})
@@ -139,6 +140,7 @@ func TestAppToken(t *testing.T) {
 
 // What the App's Secret may look like, and a server whose clock is another.
 func TestAppSecrets(t *testing.T) {
+	t.Parallel()
 	w := startApp(t)
 	repo := w.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 	key := rsaKey(t)
@@ -177,6 +179,7 @@ func TestAppSecrets(t *testing.T) {
 
 // What GitHub refuses, with the hint that mends it.
 func TestAppRefusals(t *testing.T) {
+	t.Parallel()
 	reset := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 	for _, c := range []struct {
 		name   string
@@ -233,6 +236,7 @@ func TestAppRefusals(t *testing.T) {
 // A token that the repository's server refuses again and again is not bought again and again within one question, and never
 // shown; a repository that the App is not installed on says so.
 func TestAppAtTheRepository(t *testing.T) {
+	t.Parallel()
 	w := startApp(t)
 	repo := w.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})
@@ -262,6 +266,7 @@ func TestAppAtTheRepository(t *testing.T) {
 
 // Who has another key, or none, for the same App gets nothing that was fetched with the right one.
 func TestAppKeysAreApart(t *testing.T) {
+	t.Parallel()
 	w := startApp(t)
 	repo := w.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})
@@ -272,6 +277,7 @@ func TestAppKeysAreApart(t *testing.T) {
 }
 
 func TestAppFromSecret(t *testing.T) {
+	t.Parallel()
 	key := rsaKey(t)
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
@@ -325,6 +331,7 @@ func TestAppFromSecret(t *testing.T) {
 
 // The API's token of other Secrets.
 func TestTokenWithoutApp(t *testing.T) {
+	t.Parallel()
 	store, _ := open(t, repos.Options{})
 	for _, c := range []struct {
 		secret map[string]string

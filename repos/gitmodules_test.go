@@ -9,6 +9,7 @@ import (
 )
 
 func TestSubmoduleURL(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ parent, url, want string }{
 		{"https://git.example.com/mesh/config.git", "../base.git", "https://git.example.com/mesh/base.git"},
 		{"https://git.example.com/mesh/config.git/", "../base.git/", "https://git.example.com/mesh/base.git"},

@@ -3,11 +3,14 @@ package repos_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,23 @@ import (
 )
 
 var main = repos.Ref{Branch: "main"}
+
+// nobody listens there, and no server of another test is given that port.
+const nobody = "127.0.0.1:1"
+
+// TestMain runs more tests at a time than there are cores: what they do for the most part is wait, for sshd, for git, for a deadline. Those that look at the process as
+// a whole are not parallel, and run before all others.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	m.Run()
+}
 
 // open makes a store in a folder that goes when the test ends.
 func open(t testing.TB, opts repos.Options) (*repos.Store, string) {

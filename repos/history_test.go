@@ -16,15 +16,18 @@ import (
 // servers are the two ways to real Git servers.
 func servers(t *testing.T, test func(t *testing.T, s *gitserver.Server, auth repos.Auth)) {
 	t.Run("http", func(t *testing.T) {
+		t.Parallel()
 		test(t, gitserver.HTTP(t, gitserver.HTTPOptions{}), repos.Auth{})
 	})
 	t.Run("ssh", func(t *testing.T) {
+		t.Parallel()
 		s := gitserver.SSH(t, gitserver.SSHOptions{})
 		test(t, s, sshAuth(t, s))
 	})
 }
 
 func TestRefs(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "1"})
 		first := repo.Resolve("main")
@@ -73,6 +76,7 @@ func TestRefs(t *testing.T) {
 }
 
 func TestMissingRefs(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	for _, branch := range []string{"env/dev", "env/staging", "env/prod", "feature/one", "feature/two", "feature/three"} {
@@ -104,6 +108,7 @@ func TestMissingRefs(t *testing.T) {
 
 // History that was rewritten is a new tree at the next poll, whichever way it went.
 func TestRewrittenHistory(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "1", "same": "same"})
 		store, dir := open(t, repos.Options{})
@@ -149,6 +154,7 @@ func TestRewrittenHistory(t *testing.T) {
 
 // What a fetch brings is what changed, not everything again.
 func TestFetchesOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		tree := map[string]string{}
 		for i := range 300 {
@@ -173,6 +179,7 @@ func TestFetchesOnlyWhatIsNew(t *testing.T) {
 
 // Many commits do not pile up: now and then everything is fetched into one pack.
 func TestChainOfPacksIsBounded(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"v": "0", "same": "same"})
 	store, dir := open(t, repos.Options{})
@@ -191,24 +198,30 @@ func TestChainOfPacksIsBounded(t *testing.T) {
 
 // An older commit is had by its id, from servers that give such and from those that do not.
 func TestOlderCommits(t *testing.T) {
+	t.Parallel()
 	for _, anyID := range []string{"true", "false"} {
 		t.Run("any id "+anyID, func(t *testing.T) {
+			t.Parallel()
 			servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
-				repo := s.Repo(t, "shop.git", map[string]string{"v": "0"})
+				repo := s.Repo(t, "shop.git", nil)
 				repo.Config("uploadpack.allowReachableSHA1InWant", anyID)
-				ids := []string{repo.Resolve("main")}
-				for i := range 70 {
-					ids = append(ids, repo.Commit(gitserver.Change{Files: map[string]string{"v": fmt.Sprint(i + 1)}}))
+				const commits = 71
+				parents := make([][]int, commits)
+				for i := 1; i < commits; i++ {
+					parents[i] = []int{i - 1}
 				}
+				ids := graph(t, repo, parents, func(i int) int64 { return int64(1_700_000_000 + i) }, func(i int) string { return fmt.Sprint(i) })
+				repo.SetBranch("main", string(ids[commits-1]))
+				repo.Delete(fmt.Sprint("refs/heads/c", commits-1))
 				remote := repos.Remote{URL: repo.URL, Auth: auth}
 				for _, i := range []int{69, 40, 3, 0} {
 					for _, ref := range []string{"main", ""} {
 						store, _ := open(t, repos.Options{})
-						snap, err := store.Snapshot(t.Context(), remote, repos.Revision{Ref: ref, Commit: repos.Commit(ids[i])})
+						snap, err := store.Snapshot(t.Context(), remote, repos.Revision{Ref: ref, Commit: ids[i]})
 						if err != nil {
 							t.Fatalf("commit %d of %q, any id %s: %v", i, ref, anyID, err)
 						}
-						if got := read(t, snap.FS(), "v"); got != fmt.Sprint(i) {
+						if got := read(t, snap.FS(), "f"); got != fmt.Sprint(i) {
 							t.Errorf("commit %d: content = %q", i, got)
 						}
 					}
@@ -224,6 +237,7 @@ func TestOlderCommits(t *testing.T) {
 
 // Commits that only a tag or another ref holds can be had from servers that hand out nothing else.
 func TestCommitOfATag(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "0"})
 		tagged := repo.Commit(gitserver.Change{Branch: "tmp", From: "main", Files: map[string]string{"v": "tagged"}})

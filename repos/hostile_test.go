@@ -112,6 +112,7 @@ func slicesOf(b []byte, n int) func(func([]byte) bool) {
 
 // Whatever a server sends as a pack, there is an error of the right kind, soon, and nothing is left in the store.
 func TestHostilePacks(t *testing.T) {
+	t.Parallel()
 	blob := []byte("x")
 	blobID := id("blob", blob)
 	good := treeOf("100644", "f", blobID)
@@ -214,6 +215,7 @@ func TestHostilePacks(t *testing.T) {
 
 // The same for everything around the pack.
 func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
 	const commit = someID
 	endless := func(begin string) func(w io.Writer) {
 		return func(w io.Writer) {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHTTPAuth(t *testing.T) {
+	t.Parallel()
 	const password = "s3cret-password"
 	plain := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true})
 	basic := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, Username: "ship", Password: password})
@@ -65,6 +66,7 @@ func TestHTTPAuth(t *testing.T) {
 }
 
 func TestHTTPFaults(t *testing.T) {
+	t.Parallel()
 	const token = "s3cret-token"
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, BearerToken: token})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
@@ -121,6 +123,7 @@ func TestHTTPFaults(t *testing.T) {
 
 // Retry-After has two forms; what makes no sense, or would hold us for ever, does not count as it stands.
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})
@@ -152,6 +155,7 @@ func TestRetryAfter(t *testing.T) {
 
 // A redirect within the host is followed, for all that comes after it too.
 func TestHTTPRedirectOnTheSameHost(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	s.Repo(t, "new/shop.git", map[string]string{"f": "x"})
 	store, _ := open(t, repos.Options{})
@@ -174,6 +178,7 @@ func TestHTTPRedirectOnTheSameHost(t *testing.T) {
 
 // Credentials do not travel: neither to another host nor to another port.
 func TestCredentialsStayWithTheHost(t *testing.T) {
+	t.Parallel()
 	seen := make(chan http.Header, 10)
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header }))
 	defer thief.Close()
@@ -196,13 +201,9 @@ func TestCredentialsStayWithTheHost(t *testing.T) {
 }
 
 func TestHTTPServerAway(t *testing.T) {
-	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
-	url := s.RepoURL("shop.git")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
 	store, _ := open(t, repos.Options{})
-	_, err := store.Resolve(t.Context(), repos.Remote{URL: url}, main)
+	_, err := store.Resolve(t.Context(), repos.Remote{URL: "http://" + nobody + "/shop.git"}, main)
 	wantKind(t, err, repos.KindUnavailable, "refused")
 	_, err = store.Resolve(t.Context(), repos.Remote{URL: "https://no-such-host.invalid/x.git"}, main)
 	wantKind(t, err, repos.KindUnavailable, "no-such-host.invalid")
@@ -217,7 +218,7 @@ func TestHTTPServerAway(t *testing.T) {
 
 // A server that stalls is cut off at the deadline, wherever it stalls: the options' or, if earlier, the context's.
 func TestStalls(t *testing.T) {
-	http := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	t.Parallel()
 	ssh := gitserver.SSH(t, gitserver.SSHOptions{})
 	hole := gitserver.Blackhole(t)
 	files := map[string]string{"f": strings.Repeat("some content that fills a pack\n", 1000)}
@@ -237,19 +238,24 @@ func TestStalls(t *testing.T) {
 			return repos.Remote{URL: "ssh://git@" + hole.Addr() + "/x.git", Auth: sshAuth(t, ssh)}, nil
 		}, gitserver.Fault{}},
 		{"http in the refs", func(t *testing.T) (repos.Remote, *gitserver.Server) {
-			return repos.Remote{URL: http.Repo(t, "a.git", files).URL}, http
+			s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+			return repos.Remote{URL: s.Repo(t, "a.git", files).URL}, s
 		}, gitserver.Fault{Stall: true, StallAfter: 40}},
 		{"http in the pack", func(t *testing.T) (repos.Remote, *gitserver.Server) {
-			return repos.Remote{URL: http.Repo(t, "b.git", files).URL}, http
+			s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+			return repos.Remote{URL: s.Repo(t, "b.git", files).URL}, s
 		}, gitserver.Fault{Stall: true, StallAfter: 150, On: "git-upload-pack"}},
 		{"ssh in the refs", func(t *testing.T) (repos.Remote, *gitserver.Server) {
-			return repos.Remote{URL: ssh.Repo(t, "a.git", files).URL, Auth: sshAuth(t, ssh)}, ssh
+			s := gitserver.SSH(t, gitserver.SSHOptions{})
+			return repos.Remote{URL: s.Repo(t, "a.git", files).URL, Auth: sshAuth(t, s)}, s
 		}, gitserver.Fault{Stall: true, StallAfter: 40}},
 		{"ssh in the pack", func(t *testing.T) (repos.Remote, *gitserver.Server) {
-			return repos.Remote{URL: ssh.Repo(t, "b.git", files).URL, Auth: sshAuth(t, ssh)}, ssh
+			s := gitserver.SSH(t, gitserver.SSHOptions{})
+			return repos.Remote{URL: s.Repo(t, "b.git", files).URL, Auth: sshAuth(t, s)}, s
 		}, gitserver.Fault{Stall: true, StallAfter: 800}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			remote, server := c.setup(t)
 			rev := repos.Revision{Commit: someID}
 			if server != nil {

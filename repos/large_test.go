@@ -13,6 +13,7 @@ import (
 
 // A hundred thousand files are within the limits that the agent has unasked.
 func TestHundredThousandFiles(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	blob := repo.Git("rev-parse", "main:f")

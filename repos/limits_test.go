@@ -23,6 +23,7 @@ func noise(t testing.TB, n int) string {
 
 // A large file is refused when it is read, and only then; servers that can leave it out are asked to.
 func TestLargeFile(t *testing.T) {
+	t.Parallel()
 	for _, filter := range []string{"true", "false"} {
 		t.Run("filter "+filter, func(t *testing.T) {
 			s := gitserver.HTTP(t, gitserver.HTTPOptions{})
@@ -72,6 +73,7 @@ func TestLargeFile(t *testing.T) {
 }
 
 func TestManyFiles(t *testing.T) {
+	t.Parallel()
 	tree := map[string]string{}
 	for i := range 300 {
 		tree[fmt.Sprintf("d%d/f%d", i/100, i)] = ""
@@ -91,6 +93,7 @@ func TestManyFiles(t *testing.T) {
 
 // A tree of ten folders that are all the same, ten times over, has a handful of objects and ten thousand million files.
 func TestTreeThatUnfolds(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	tree := repo.Git("rev-parse", "main^{tree}")
@@ -108,6 +111,7 @@ func TestTreeThatUnfolds(t *testing.T) {
 }
 
 func TestDeepFolders(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat("d/", 200) + "f"
 	snap, _ := snapshotOf(t, repos.Options{}, gitserver.Change{Files: map[string]string{deep: "x"}})
 	read(t, snap.FS(), deep)
@@ -120,6 +124,7 @@ func TestDeepFolders(t *testing.T) {
 }
 
 func TestLargeFetch(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "noise.git", map[string]string{"a": noise(t, 200<<10)})
 	zeros := s.Repo(t, "zeros.git", map[string]string{"a": strings.Repeat("\x00", 2<<20)})

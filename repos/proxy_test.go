@@ -53,6 +53,7 @@ func proxiedServers(t *testing.T) []proxied {
 // Through a proxy of either sort, with a password and without one, everything is as it is without; and the proxy sees
 // nothing of what goes to the server over TLS or SSH.
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	for _, s := range proxiedServers(t) {
 		for i, opts := range []gitserver.ProxyOptions{
 			{},
@@ -61,6 +62,7 @@ func TestProxy(t *testing.T) {
 			{SOCKS: true, Username: "ship", Password: ofProxy},
 		} {
 			t.Run(fmt.Sprintf("%s SOCKS %v password %v", s.name, opts.SOCKS, opts.Password != ""), func(t *testing.T) {
+				t.Parallel()
 				repo := s.server.Repo(t, fmt.Sprintf("shop%d.git", i), map[string]string{"f": "x"})
 				p := gitserver.Proxy(t, opts)
 				data := map[string]string{"address": p.Address()}
@@ -95,10 +97,7 @@ func TestProxy(t *testing.T) {
 
 // What a proxy does not do, with a hint that names what is wrong: the proxy, not the server.
 func TestProxyRefusals(t *testing.T) {
-	closed := gitserver.HTTP(t, gitserver.HTTPOptions{})
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
 	for _, s := range proxiedServers(t) {
 		repo := s.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 		for _, socks := range []bool{false, true} {
@@ -113,11 +112,12 @@ func TestProxyRefusals(t *testing.T) {
 				{"no password", map[string]string{"address": asks.Address()}, "username and password in the Secret of proxySecretRef"},
 				{"wrong password", map[string]string{"address": asks.Address(), "username": "ship", "password": "wrong"}, "does not accept the credentials"},
 				{"refused", map[string]string{"address": refuses.Address()}, "the proxy"},
-				{"away", map[string]string{"address": scheme + "://" + closed.Addr()}, "check address in the Secret of proxySecretRef"},
+				{"away", map[string]string{"address": scheme + "://" + nobody}, "check address in the Secret of proxySecretRef"},
 				{"a name that nobody has", map[string]string{"address": scheme + "://no-such-host.invalid:3128"}, "check address"},
 				{"no proxy", map[string]string{"address": scheme + "://" + s.server.Addr()}, ""},
 			} {
 				t.Run(fmt.Sprintf("%s SOCKS %v %s", s.name, socks, c.name), func(t *testing.T) {
+					t.Parallel()
 					store, _ := open(t, repos.Options{Timeout: 3 * time.Second})
 					_, err := store.Resolve(t.Context(), repos.Remote{URL: repo.URL, Auth: s.auth, Proxy: proxyOf(t, c.data)}, main)
 					kind := repos.KindProxy
@@ -144,6 +144,7 @@ func TestProxyRefusals(t *testing.T) {
 
 // Who answers at the end of a tunnel is checked as without one.
 func TestProxyChangesNoTrust(t *testing.T) {
+	t.Parallel()
 	for _, s := range proxiedServers(t) {
 		repo := s.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 		for _, socks := range []bool{false, true} {
@@ -166,6 +167,7 @@ func TestProxyChangesNoTrust(t *testing.T) {
 
 // A GitHub App's API is reached through the proxy too.
 func TestProxyForAnApp(t *testing.T) {
+	t.Parallel()
 	w := startApp(t)
 	repo := w.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 	p := gitserver.Proxy(t, gitserver.ProxyOptions{Username: "ship", Password: ofProxy})
@@ -187,24 +189,29 @@ func TestProxyForAnApp(t *testing.T) {
 
 // A proxy that says nothing is cut off at the deadline.
 func TestProxyStalls(t *testing.T) {
+	t.Parallel()
 	hole := gitserver.Blackhole(t)
 	const timeout = 500 * time.Millisecond
 	for _, s := range proxiedServers(t) {
 		for _, scheme := range []string{"http", "https", "socks5"} {
-			store, _ := open(t, repos.Options{Timeout: timeout})
-			remote := repos.Remote{URL: s.server.RepoURL("x.git"), Auth: s.auth, Proxy: proxyOf(t, map[string]string{"address": scheme + "://" + hole.Addr()})}
-			within(t, 20*timeout, func() {
-				_, err := store.Resolve(t.Context(), remote, main)
-				wantKind(t, err, repos.KindTimeout)
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%v is not a DeadlineExceeded", err)
-				}
+			t.Run(s.name+" "+scheme, func(t *testing.T) {
+				t.Parallel()
+				store, _ := open(t, repos.Options{Timeout: timeout})
+				remote := repos.Remote{URL: s.server.RepoURL("x.git"), Auth: s.auth, Proxy: proxyOf(t, map[string]string{"address": scheme + "://" + hole.Addr()})}
+				within(t, 20*timeout, func() {
+					_, err := store.Resolve(t.Context(), remote, main)
+					wantKind(t, err, repos.KindTimeout)
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%v is not a DeadlineExceeded", err)
+					}
+				})
 			})
 		}
 	}
 }
 
 func TestProxyFromSecret(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		data map[string]string
 		says string

@@ -13,6 +13,7 @@ import (
 
 // The programs of this machine do it too, where tests allow them.
 func TestAdvanceLocally(t *testing.T) {
+	t.Parallel()
 	repo := gitserver.NewRepo(t, map[string]string{"v": "1"})
 	from := repos.Commit(repo.Resolve("main"))
 	repo.SetBranch("env/prod", "main")
@@ -28,6 +29,7 @@ func TestAdvanceLocally(t *testing.T) {
 
 // Whatever a server answers to a push, only a report that the branch has moved is taken for success.
 func TestHostileReports(t *testing.T) {
+	t.Parallel()
 	const branch = "refs/heads/env/prod"
 	band := func(n byte, text string) string { return line(string(n) + text) }
 	report := func(lines ...string) string {

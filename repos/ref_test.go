@@ -10,6 +10,7 @@ import (
 const someID = "4f0c1d2e3f4a5b6c7d8e9f0a1b2c3d4e5f6a7b8c"
 
 func TestRefValidate(t *testing.T) {
+	t.Parallel()
 	for _, r := range []repos.Ref{
 		{Branch: "main"},
 		{Branch: "env/prod"},
@@ -63,6 +64,7 @@ func TestRefValidate(t *testing.T) {
 }
 
 func TestRevision(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		rev  repos.Revision
 		text string

@@ -67,6 +67,7 @@ func historian(t *testing.T, packs map[string][]byte) repos.Remote {
 
 // A server that does not consider what we have, and sends everything, is understood too; and so is every form of pack.
 func TestRelateFormsOfPacks(t *testing.T) {
+	t.Parallel()
 	root, a := child("a")
 	middle, b := child("b", a)
 	tip, c := child("c", b)
@@ -117,6 +118,7 @@ func TestRelateFormsOfPacks(t *testing.T) {
 
 // Whatever a server sends, there is an error of the right kind, soon; and never is a commit ahead that was not shown to be.
 func TestRelateHostilePacks(t *testing.T) {
+	t.Parallel()
 	_, a := child("a")
 	middle, b := child("b", a)
 	tip, c := child("c", b)

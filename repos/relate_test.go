@@ -3,6 +3,8 @@ package repos_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +72,7 @@ func truth(t *testing.T, repo *gitserver.TestRepo, from, to repos.Commit) repos.
 // In graphs of all shapes, with merges, several roots and clocks that are wrong, the answer is the one that git gives
 // who has everything; from servers that can leave trees out and that cannot, that give commits by their id and do not.
 func TestRelateInRandomGraphs(t *testing.T) {
+	t.Parallel()
 	const commits = 60
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		seen := map[repos.Relation]int{}
@@ -125,31 +128,35 @@ func TestRelateInRandomGraphs(t *testing.T) {
 
 // Two thousand commits lie between, many of them stored as deltas on others; with and without the trees.
 func TestRelateFarApart(t *testing.T) {
+	t.Parallel()
 	const commits = 2000
+	long := gitserver.NewRepo(t, nil)
+	parents := make([][]int, commits)
+	for i := 1; i < commits; i++ {
+		parents[i] = []int{i - 1}
+		if i%100 == 0 {
+			parents[i] = append(parents[i], i-50)
+		}
+	}
+	parents[2] = nil // two roots
+	ids := graph(t, long, parents, func(i int) int64 { return int64(1_700_000_000 + i) }, func(i int) string {
+		return fmt.Sprintf("change %d\n\n%s", i, strings.Repeat("a message that hardly changes from one to the next\n", 30))
+	})
+	long.Git("repack", "-adfq", "--depth=50", "--window=50")
+	deltas := 0
+	for line := range strings.Lines(long.Git("verify-pack", "-v", files(t, long.Dir, ".idx")[0])) {
+		if f := strings.Fields(line); len(f) == 7 && f[1] == "commit" {
+			deltas++
+		}
+	}
+	if deltas < commits/4 {
+		t.Fatalf("only %d commits are deltas; the test has no point", deltas)
+	}
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
+		if err := os.CopyFS(filepath.Join(s.Root, "long.git"), os.DirFS(long.Dir)); err != nil {
+			t.Fatal(err)
+		}
 		repo := s.Repo(t, "long.git", nil)
-		parents := make([][]int, commits)
-		for i := 1; i < commits; i++ {
-			parents[i] = []int{i - 1}
-			if i%100 == 0 {
-				parents[i] = append(parents[i], i-50)
-			}
-		}
-		parents[2] = nil // two roots
-		ids := graph(t, repo, parents, func(i int) int64 { return int64(1_700_000_000 + i) }, func(i int) string {
-			return fmt.Sprintf("change %d\n\n%s", i, strings.Repeat("a message that hardly changes from one to the next\n", 30))
-		})
-		repo.Git("repack", "-adfq", "--depth=50", "--window=50")
-		pack := files(t, repo.Dir, ".idx")[0]
-		deltas := 0
-		for line := range strings.Lines(repo.Git("verify-pack", "-v", pack)) {
-			if f := strings.Fields(line); len(f) == 7 && f[1] == "commit" {
-				deltas++
-			}
-		}
-		if deltas < commits/4 {
-			t.Fatalf("only %d commits are deltas; the test has no point", deltas)
-		}
 		remote := repos.Remote{URL: repo.URL, Auth: auth}
 		first, last := ids[2], ids[commits-1]
 		for _, filter := range []string{"true", "false"} {
@@ -172,6 +179,7 @@ func TestRelateFarApart(t *testing.T) {
 
 // A commit that only the past of a branch had is named, whether the server still has it lying about or not.
 func TestRelateAfterRewriting(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "1"})
 		root := repos.Commit(repo.Resolve("main"))
@@ -205,6 +213,7 @@ func TestRelateAfterRewriting(t *testing.T) {
 
 // What was answered once is not asked again, and those who ask at the same time share the answer.
 func TestRelateRemembers(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"v": "1"})
 	from := repos.Commit(repo.Resolve("main"))
@@ -235,6 +244,7 @@ func TestRelateRemembers(t *testing.T) {
 
 // Servers that leave out files but no trees, or nothing, are asked again without.
 func TestRelateWithoutFilters(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []string{"blob:none", "nothing"} {
 		s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "1"})
@@ -255,6 +265,7 @@ func TestRelateWithoutFilters(t *testing.T) {
 
 // Limits hold, and say what would help.
 func TestRelateLimits(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"v": "1"})
 	from := repos.Commit(repo.Resolve("main"))

@@ -12,6 +12,7 @@ import (
 )
 
 func TestSemVer(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"v": "0"})
 		ids := map[string]string{}
@@ -61,6 +62,7 @@ func TestSemVer(t *testing.T) {
 
 // When no tag is in the range, the error says what there is and what would help.
 func TestSemVerMissing(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	store, _ := open(t, repos.Options{})
 	for _, c := range []struct {

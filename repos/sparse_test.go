@@ -83,6 +83,7 @@ func wanted(t *testing.T, s *repos.Store, r repos.Remote, folders ...string) *re
 
 // Only what is read comes, and what is likely to be read next.
 func TestOnlyFilesThatAreRead(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := filtering(t, s, "mesh.git", estate())
 		store, dir := open(t, repos.Options{})
@@ -126,6 +127,7 @@ func TestOnlyFilesThatAreRead(t *testing.T) {
 
 // Links lead to files that are not here, and are not here themselves.
 func TestSparseLinks(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	repo.Commit(gitserver.Change{Links: map[string]string{"prod": "apps/shop/prod", "apps/shop/prod/base.yaml": "../base/vs.yaml"}})
@@ -145,6 +147,7 @@ func TestSparseLinks(t *testing.T) {
 
 // A reader who cannot wait keeps what fetches the file, and reads again after that.
 func TestReaderWhoCannotWait(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, _ := open(t, repos.Options{})
@@ -168,6 +171,7 @@ func TestReaderWhoCannotWait(t *testing.T) {
 
 // A server that is away is an error of the server, not of the file, and gone when it is back. What was read once is on disk, for the next process too.
 func TestSparseServerAway(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, dir := open(t, repos.Options{Timeout: 5 * time.Second})
@@ -205,6 +209,7 @@ func TestSparseServerAway(t *testing.T) {
 
 // Files that may not be read are not stored, and not downloaded again and again; the others beside them come.
 func TestSparseLargeFiles(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	files := estate()
 	files["apps/shop/prod/huge.yaml"] = noise(t, 300<<10)
@@ -236,6 +241,7 @@ func TestSparseLargeFiles(t *testing.T) {
 
 // Whoever gives no file by its id, or no longer has it, is asked for the whole commit, in the same call.
 func TestServerThatGivesNoFiles(t *testing.T) {
+	t.Parallel()
 	t.Run("over SSH without the right", func(t *testing.T) {
 		s := gitserver.SSH(t, gitserver.SSHOptions{})
 		repo := s.Repo(t, "mesh.git", estate())
@@ -284,6 +290,7 @@ func TestServerThatGivesNoFiles(t *testing.T) {
 
 // Many read the same files and others at once.
 func TestSparseConcurrentReads(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, _ := open(t, repos.Options{})
@@ -308,6 +315,7 @@ func TestSparseConcurrentReads(t *testing.T) {
 
 // A reader who has no time left ends, and leaves nothing that others would wait for.
 func TestSparseReaderLeaves(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, _ := open(t, repos.Options{Timeout: time.Minute})
@@ -330,6 +338,7 @@ func TestSparseReaderLeaves(t *testing.T) {
 
 // A year of commits, four Moorings on one remote: packs are put together, what nobody needs goes, and what is in force can be read all the time.
 func TestSparseYear(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, dir := open(t, repos.Keeping(repos.Options{}, 3, time.Millisecond, time.Millisecond))
@@ -362,6 +371,7 @@ func TestSparseYear(t *testing.T) {
 
 // A damaged pack with files is noticed when it is read, and everything is fetched anew after that.
 func TestSparseDamage(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := filtering(t, s, "mesh.git", estate())
 	store, dir := open(t, repos.Options{})

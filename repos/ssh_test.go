@@ -12,6 +12,7 @@ import (
 )
 
 func TestSSHKeys(t *testing.T) {
+	t.Parallel()
 	s := gitserver.SSH(t, gitserver.SSHOptions{Passphrase: "open sesame"})
 	repo := s.Repo(t, "it's a shop!.git", map[string]string{"f": "x"})
 	url := strings.ReplaceAll(repo.URL, " ", "%20")
@@ -43,6 +44,7 @@ func TestSSHKeys(t *testing.T) {
 // Which hosts are believed: one known key of any sort is enough, under any spelling of known_hosts; all else fails
 // closed and names what was offered and what is known.
 func TestSSHKnownHosts(t *testing.T) {
+	t.Parallel()
 	s := gitserver.SSH(t, gitserver.SSHOptions{HostKeys: []string{"rsa", "ecdsa", "ed25519"}})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	single := gitserver.SSH(t, gitserver.SSHOptions{HostKeys: []string{"ecdsa"}, Root: s.Root})
@@ -102,6 +104,7 @@ func TestSSHKnownHosts(t *testing.T) {
 
 // A certificate of an authority in known_hosts is believed, for the hosts that it names.
 func TestSSHCertificates(t *testing.T) {
+	t.Parallel()
 	s := gitserver.SSH(t, gitserver.SSHOptions{HostKeys: []string{"ecdsa"}, Certificates: true})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	authority := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostAuthority())))

@@ -15,9 +15,11 @@ import (
 
 // A deploy key of any type gets in: with a passphrase and without one, as ssh-keygen writes it today and as it did before.
 func TestSSHIdentities(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"ed25519", "ecdsa", "rsa"} {
 		for _, passphrase := range []string{"", "open sesame"} {
 			t.Run(kind+" "+passphrase, func(t *testing.T) {
+				t.Parallel()
 				s := gitserver.SSH(t, gitserver.SSHOptions{Identity: kind, Passphrase: passphrase})
 				repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 				identities := []string{string(s.Identity())}

@@ -50,6 +50,7 @@ func resetting(t *testing.T, server string, after int64) string {
 
 // A connection that is reset says the same at each try, though our port is another one.
 func TestConnectionsThatAreReset(t *testing.T) {
+	t.Parallel()
 	http := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	ssh := gitserver.SSH(t, gitserver.SSHOptions{})
 	large := map[string]string{"f": noise(t, 200_000)}
@@ -112,6 +113,7 @@ func TestConnectionsThatAreReset(t *testing.T) {
 		}, repos.KindProxy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			remote := c.remote(resetting(t, c.server, c.after))
 			store, _ := open(t, repos.Options{})
 			said := map[string]int{}
@@ -134,6 +136,7 @@ func TestConnectionsThatAreReset(t *testing.T) {
 
 // What the libraries put into a text that differs from try to try is left out, and nothing else.
 func TestErrorsAreSteady(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ says, want string }{
 		{"read tcp 127.0.0.1:53412->127.0.0.1:443: read: connection reset by peer", "read tcp 127.0.0.1:443: read: connection reset by peer"},
 		{"write tcp4 10.0.0.7:1->10.0.0.8:22: write: broken pipe", "write tcp4 10.0.0.8:22: write: broken pipe"},

@@ -51,6 +51,7 @@ func packsOf(t testing.TB, dir string, c repos.Commit) int {
 // A ref that did not move costs one listing and no fetch; a commit that is here costs nothing at all, also in the next
 // process.
 func TestNoFetchWhenNothingMoved(t *testing.T) {
+	t.Parallel()
 	servers(t, func(t *testing.T, s *gitserver.Server, auth repos.Auth) {
 		repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 		repo.SetBranch("other", "main")
@@ -89,6 +90,7 @@ func TestNoFetchWhenNothingMoved(t *testing.T) {
 
 // Any damage to the store is mended by fetching anew, in the process that has it open and in the next one.
 func TestDamagedStore(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	tree := map[string]string{}
 	for i := range 50 {
@@ -183,6 +185,7 @@ func TestDamagedStore(t *testing.T) {
 
 // Damage that is seen only while a file is read is an error then, and mended the next time.
 func TestDamageWhileReading(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	content := make([]byte, 100_000)
 	if _, err := rand.NewChaCha8([32]byte{}).Read(content); err != nil {
@@ -212,6 +215,7 @@ func TestDamageWhileReading(t *testing.T) {
 
 // Each set of credentials has a store of its own, so what one may read the other does not get.
 func TestStoresAreApart(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, Username: "ship", Password: "rope"})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	store, dir := open(t, repos.Options{})
@@ -240,6 +244,7 @@ func TestStoresAreApart(t *testing.T) {
 
 // There is no working tree: the store holds packs and marks, and git can look into it.
 func TestStoreIsABareRepository(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"dir/marker-file.yaml": "x"})
 	store, dir := open(t, repos.Options{})
@@ -269,6 +274,7 @@ func TestStoreIsABareRepository(t *testing.T) {
 
 // What nobody asks for any more goes from the disk, and what is in use stays.
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"v": "0"})
 	other := s.Repo(t, "other.git", map[string]string{"v": "0"})
@@ -319,6 +325,7 @@ func TestPrune(t *testing.T) {
 
 // file:// is for tests, and only when they say so.
 func TestLocalRepository(t *testing.T) {
+	t.Parallel()
 	repo := gitserver.NewRepo(t, map[string]string{"f": "x"})
 	remote := repos.Remote{URL: "file://" + repo.Dir}
 	store, _ := open(t, repos.Options{})
@@ -339,6 +346,7 @@ func TestLocalRepository(t *testing.T) {
 
 // Trouble with our own disk is not taken for the server's.
 func TestStoreThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "shop.git", map[string]string{"f": "x"})
 	remote := repos.Remote{URL: repo.URL}

@@ -58,6 +58,7 @@ func newFleet(t testing.TB, s *gitserver.Server, absolute bool) fleet {
 }
 
 func TestSubmodules(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{"relative", "absolute"} {
 		t.Run(form, func(t *testing.T) {
 			s := gitserver.HTTP(t, gitserver.HTTPOptions{})
@@ -126,6 +127,7 @@ func TestSubmodules(t *testing.T) {
 
 // The credentials of the source open its submodules, and an address as SSH has it is understood.
 func TestPrivateSubmodules(t *testing.T) {
+	t.Parallel()
 	const password = "s3cret-password"
 	basic := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, Username: "ship", Password: password})
 	ssh := gitserver.SSH(t, gitserver.SSHOptions{})
@@ -152,6 +154,7 @@ func TestPrivateSubmodules(t *testing.T) {
 
 // What a folder with submodules renders to is found again by whoever has the same credentials for the same source alone.
 func TestSubmoduleHashes(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true})
 	f := newFleet(t, s, false)
 	store, _ := open(t, repos.Options{})
@@ -177,6 +180,7 @@ func TestSubmoduleHashes(t *testing.T) {
 
 // Every way in which a submodule cannot be had is told with its path, its address, and what to do.
 func TestSubmodulesThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	other := gitserver.HTTP(t, gitserver.HTTPOptions{Root: s.Root})
 	base := s.Repo(t, "base.git", map[string]string{"f.yaml": "x"})
@@ -241,6 +245,7 @@ func TestSubmodulesThatCannotBeHad(t *testing.T) {
 
 // A link in a submodule stays in it, whoever follows the link.
 func TestLinksInSubmodules(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	base := s.Repo(t, "base.git", nil)
 	at := base.Commit(gitserver.Change{
@@ -285,6 +290,7 @@ func TestLinksInSubmodules(t *testing.T) {
 
 // A repository that contains its own past, which contains its own past, is read down to a depth.
 func TestSubmodulesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	repo := s.Repo(t, "self.git", map[string]string{"f.yaml": "x"})
 	for range 12 {
@@ -302,6 +308,7 @@ func TestSubmodulesWithoutEnd(t *testing.T) {
 }
 
 func TestManySubmodules(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	base := s.Repo(t, "base.git", map[string]string{"f.yaml": "x"})
 	ship := s.Repo(t, "ship.git", nil)
@@ -326,6 +333,7 @@ func TestManySubmodules(t *testing.T) {
 
 // A server that says nothing costs the time of one question, and is asked again by whoever comes later.
 func TestSubmoduleServerStalls(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	f := newFleet(t, s, false)
 	store, _ := open(t, repos.Options{Timeout: 2 * time.Second})
@@ -350,6 +358,7 @@ func TestSubmoduleServerStalls(t *testing.T) {
 
 // Whoever does not wait is told of one submodule after the other, and gets further each time.
 func TestSubmodulesForWhoDoesNotWait(t *testing.T) {
+	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	f := newFleet(t, s, false)
 	store, _ := open(t, repos.Options{})

@@ -8,6 +8,7 @@ import (
 )
 
 func TestCheckURL(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{
 		"https://git.example.com/mesh/config.git",
 		"https://git.example.com:8443/mesh/config",

@@ -46,6 +46,7 @@ func signersOf(t *testing.T, s ...*signer.SSH) *repos.Signers {
 
 // Over HTTP and SSH, from servers that send a part and from those that send all.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	jane, stranger := signer.NewSSH(t, "ed25519"), signer.NewSSH(t, "ed25519")
 	by := signersOf(t, jane)
 	ssh := gitserver.SSH(t, gitserver.SSHOptions{})
@@ -119,6 +120,7 @@ func TestVerify(t *testing.T) {
 
 // A tag comes over the wire once, and what it stands for is looked at each time.
 func TestVerifyTagIsRemembered(t *testing.T) {
+	t.Parallel()
 	jane, rosa := signer.NewSSH(t, "ed25519"), signer.NewSSH(t, "ed25519")
 	server := gitserver.HTTP(t, gitserver.HTTPOptions{})
 	r := server.Repo(t, "mesh.git", map[string]string{"a.yaml": "a: 1\n"})
@@ -142,6 +144,7 @@ func TestVerifyTagIsRemembered(t *testing.T) {
 
 // What git and gpg make by themselves, as a person would have them do it.
 func TestVerifyWhatGitSigned(t *testing.T) {
+	t.Parallel()
 	g := signer.NewGPG(t)
 	eda := g.Key("Eda <eda@example.com>", "ed25519", "sign", "never", time.Time{})
 	r := gitserver.NewRepo(t, map[string]string{"a.yaml": "a: 1\n"})
@@ -170,6 +173,7 @@ func TestVerifyWhatGitSigned(t *testing.T) {
 }
 
 func TestSignersFromSecretNamesTheKey(t *testing.T) {
+	t.Parallel()
 	_, err := repos.SignersFromSecret(map[string][]byte{"eda.asc": []byte("hunter2")})
 	wantKind(t, err, repos.KindCredentials, "key eda.asc")
 	if repos.HintOf(err) == "" || strings.Contains(err.Error()+repos.HintOf(err), "hunter2") {
