@@ -26,9 +26,15 @@ type appWorld struct {
 	secret map[string]string
 }
 
+// appKey is the same for all Apps of the tests, since making one takes its time.
+var appKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
 func startApp(t *testing.T) *appWorld {
 	t.Helper()
-	key := rsaKey(t)
+	key, err := appKey()
+	if err != nil {
+		t.Fatal(err)
+	}
 	app := &gitserver.GitHubApp{ID: "12345", Installation: "777", Owner: "mesh-team", Key: &key.PublicKey}
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{TLS: true, App: app, AllowPush: true})
 	return &appWorld{app: app, server: s, secret: map[string]string{
@@ -207,6 +213,7 @@ func TestAppRefusals(t *testing.T) {
 		{"a token that is over", nil, func(a *gitserver.GitHubApp) { a.Life = -time.Second }, repos.KindProtocol, []string{"without a token"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w := startApp(t)
 			repo := w.server.Repo(t, "shop.git", map[string]string{"f": "x"})
 			if c.set != nil {

@@ -39,10 +39,10 @@ func TestHundredThousandFiles(t *testing.T) {
 
 // A file of a hundred megabytes beside the manifests is left alone, and the memory for it is not taken.
 func TestFileOfAHundredMegabytes(t *testing.T) {
+	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
+	repo := s.Repo(t, "shop.git", map[string]string{"a.yaml": "a", "video.bin": strings.Repeat("\x00", 100<<20)})
 	for _, filter := range []string{"false", "true"} {
 		t.Run("filter "+filter, func(t *testing.T) {
-			s := gitserver.HTTP(t, gitserver.HTTPOptions{})
-			repo := s.Repo(t, "shop.git", map[string]string{"a.yaml": "a", "video.bin": strings.Repeat("\x00", 100<<20)})
 			repo.Config("uploadpack.allowFilter", filter)
 			store, _ := open(t, repos.Options{})
 			var before, after runtime.MemStats
