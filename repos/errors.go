@@ -76,7 +76,7 @@ type Error struct {
 
 // Error writes "op url: cause", in the same words whenever the same goes wrong.
 func (e *Error) Error() string {
-	cause := steady(e.Err.Error())
+	cause := Steady(e.Err.Error())
 	what := strings.TrimSpace(e.Op + " " + e.URL)
 	if what == "" {
 		return cause
@@ -192,7 +192,7 @@ func clean(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	text = steady(strings.Join(strings.Fields(text), " ")) // before it is cut, or the cut would move
+	text = Steady(strings.Join(strings.Fields(text), " ")) // before it is cut, or the cut would move
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}

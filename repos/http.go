@@ -45,7 +45,7 @@ func newHTTPClient(auth Auth, by Proxy) *http.Client {
 	return &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
-			Proxy:                  by.forRequest,
+			Proxy:                  by.ForRequest,
 			OnProxyConnectResponse: proxyAnswer,
 			DialContext:            (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
 			TLSClientConfig:        config,

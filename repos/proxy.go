@@ -92,8 +92,8 @@ func (p Proxy) GoString() string { return "repos.Proxy{" + p.String() + "}" }
 // LogValue is String, for log/slog.
 func (p Proxy) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// forRequest is what http.Transport asks.
-func (p Proxy) forRequest(r *http.Request) (*url.URL, error) {
+// ForRequest is what http.Transport asks, for whoever speaks to the same server by other means than Git. The URL holds the password.
+func (p Proxy) ForRequest(r *http.Request) (*url.URL, error) {
 	if u := p.url(); u != nil {
 		return u, nil
 	}

@@ -14,8 +14,8 @@ var (
 	requestID = regexp.MustCompile(`\brequest ID \S+ and timestamp \S+ \S+ UTC\b`)
 )
 
-// steady is a text without what differs from try to try.
-func steady(text string) string {
+// Steady is a text without what differs from try to try. Those of an Error are it already; it is for those of others.
+func Steady(text string) string {
 	text = ourEnd.ReplaceAllString(text, "$1 ")
 	text = timeOfDay.ReplaceAllString(text, "the current time is $1")
 	return requestID.ReplaceAllString(text, "request ID and timestamp")

@@ -36,6 +36,8 @@ const (
 	KindUnavailable Kind = "Unavailable"
 	// KindTimeout is a forge that did not answer in time.
 	KindTimeout Kind = "Timeout"
+	// KindProxy is a proxy that is away, or does not let us through.
+	KindProxy Kind = "Proxy"
 	// KindTLS is a forge whose certificate is not trusted.
 	KindTLS Kind = "TLS"
 	// KindAnswer is an answer that is no forge's: too long, or not of its API.
@@ -75,7 +77,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retry tells whether the same call may succeed later without anybody mending anything.
 func (e *Error) Retry() bool {
 	switch e.Kind {
-	case KindRateLimit, KindUnavailable, KindTimeout, KindAnswer:
+	case KindRateLimit, KindUnavailable, KindTimeout, KindProxy, KindAnswer:
 		return true
 	}
 	return false
@@ -117,6 +119,8 @@ func (f *Forge) sort(r *refusal, err error) *Error {
 	switch {
 	case r != nil:
 		return f.refused(r)
+	case isProxy(err):
+		return f.proxyTrouble(err)
 	case errors.Is(err, errTooLong):
 		return failf(KindAnswer, "look whether spec.promotion.pullRequest.url leads to the forge's API", "its answer is longer than %d MiB", maxAnswer>>20)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -74,13 +74,20 @@ func (i *imitation) api() string {
 // forge is what an agent that was just started has.
 func (i *imitation) forge() *forge.Forge {
 	i.t.Helper()
+	return i.forgeWith(forge.Options{})
+}
+
+// forgeWith is forge with more options.
+func (i *imitation) forgeWith(o forge.Options) *forge.Forge {
+	i.t.Helper()
 	place, err := forge.Locate(i.server.URL+"/"+i.repository()+".git", forge.Place{Provider: i.provider})
 	if err != nil {
 		i.t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(i.server.Certificate())
-	f, err := forge.New(forge.Options{Place: place, Token: token, RootCAs: roots})
+	o.Place, o.Token, o.RootCAs = place, token, roots
+	f, err := forge.New(o)
 	if err != nil {
 		i.t.Fatal(err)
 	}
