@@ -79,7 +79,7 @@ func (p *pass) notPromoted(reason string, err error) {
 		}
 		p.out.Promotion = r
 	}
-	r.Reason, r.Message = reason, report.Words(err)
+	r.Reason, r.Message = reason, repos.Steady(report.Words(err))
 }
 
 // withoutContained takes those commits out that the branch has already, under another one. Where the other environment's history has the branch's commit, it says that by

@@ -32,10 +32,11 @@ func toForge(ctx context.Context, o forge.Options, proposal forge.Proposal) (for
 	return f.Propose(ctx, proposal)
 }
 
-// proposal is the text of a pull request that was made, and for what.
+// proposal is what is remembered of a pull request.
 type proposal struct {
-	of   string
-	text string
+	// text that was made, and for what.
+	of, text string
+	later    later
 }
 
 // propose opens the pull request for a commit, or brings it up to date, and notes how it stands.
@@ -83,6 +84,9 @@ func (p *pass) ask(ctx context.Context, way *promoting, c *candidate, at repos.R
 	if err != nil {
 		return forge.PullRequest{}, err
 	}
+	if err := p.unit.proposal.later.holds(options, time.Now()); err != nil {
+		return forge.PullRequest{}, err
+	}
 	text, err := p.proposalText(ctx, way, c, at)
 	if err != nil {
 		return forge.PullRequest{}, err
@@ -91,6 +95,12 @@ func (p *pass) ask(ctx context.Context, way *promoting, c *candidate, at repos.R
 	if err != nil {
 		return forge.PullRequest{}, err
 	}
+	pr, err := p.submit(ctx, remote, options, c, text)
+	return pr, p.unit.proposal.later.note(options, err, time.Now())
+}
+
+// submit brings the branch to the commit and asks for the pull request, which may take its time.
+func (p *pass) submit(ctx context.Context, remote repos.Remote, options forge.Options, c *candidate, text string) (forge.PullRequest, error) {
 	p.slots.give()
 	defer p.slots.take()
 	head := "mooring/" + p.mooring.Namespace + "/" + p.mooring.Name
@@ -129,6 +139,11 @@ func (p *pass) forge(ctx context.Context) (forge.Options, error) {
 	if o.Place, err = forge.Locate(p.mooring.Spec.Source.URL, said); err != nil {
 		return o, err
 	}
+	way, err := p.viaProxy(ctx, p.address())
+	if err != nil {
+		return o, err
+	}
+	o.Proxy = way.Proxy.ForRequest
 	if promotion.SecretRef == nil {
 		return o, errors.New("spec.promotion.secretRef is missing")
 	}
@@ -168,7 +183,7 @@ func (p *pass) proposalText(ctx context.Context, way *promoting, c *candidate, a
 		if err != nil {
 			return "", err
 		}
-		p.unit.proposal = proposal{of: of, text: text}
+		p.unit.proposal.of, p.unit.proposal.text = of, text
 	}
 	return report.Proposal(report.ProposalParts{
 		Mooring: p.mooring.Namespace + "/" + p.mooring.Name, From: way.from.String(), Revision: c.rev.String(),

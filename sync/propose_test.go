@@ -6,6 +6,9 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,10 +28,11 @@ type hub struct {
 	state     map[string]forge.State // by commit
 	err       error
 	lastToken string
+	proxy     func(*http.Request) (*url.URL, error)
 }
 
 func (h *hub) propose(_ context.Context, o forge.Options, p forge.Proposal) (forge.PullRequest, error) {
-	h.asked, h.lastToken = append(h.asked, p), o.Token
+	h.asked, h.lastToken, h.proxy = append(h.asked, p), o.Token, o.Proxy
 	state := h.state[p.Commit[:1]]
 	if state == "" {
 		state = forge.Open
@@ -133,6 +137,60 @@ func TestForgeThatIsAwayIsToldOf(t *testing.T) {
 		}
 		h.err = nil
 		c.prodAfter(t, 6*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
+	})
+}
+
+// A forge that wants to be left alone is, whatever passes are made meanwhile, and each says the same of it. A new token is tried at once.
+func TestForgeIsLeftAloneAsLongAsItWants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, h := proposes(t)
+		limited := func(request string) error {
+			return &forge.Error{
+				Kind: forge.KindRateLimit, Op: "look for the pull request", RetryAfter: 40 * time.Minute, Hint: "nothing is wrong",
+				Err: errors.New("HTTP 403: API rate limit exceeded; include the request ID " + request + " and timestamp 2026-11-29 03:38:13 UTC."),
+			}
+		}
+		h.err = limited("F7CA:1")
+		c.commit(t, "b")
+		c.prodAfter(t, 11*time.Minute, "a", v1alpha1.ReasonPromotionFailed)
+		began, said := time.Now(), meta.FindStatusCondition(c.prod.m.Status.Conditions, v1alpha1.ConditionPromoted).Message
+		if len(h.asked) != 1 || !strings.Contains(said, "it is asked again at 2000-01-01T00:5") || !strings.Contains(said, "nothing is wrong") || strings.Contains(said, "F7CA") {
+			t.Fatalf("asked %d times; says %q", len(h.asked), said)
+		}
+		h.err = nil
+		for time.Since(began) < 38*time.Minute {
+			time.Sleep(time.Second) // passes for what moves in the cluster
+			want(t, c.prod.pass(t), v1alpha1.ReasonApplied)
+			if now := meta.FindStatusCondition(c.prod.m.Status.Conditions, v1alpha1.ConditionPromoted).Message; now != said || len(h.asked) != 1 {
+				t.Fatalf("after %s: asked %d times; says %q, said %q", time.Since(began), len(h.asked), now, said)
+			}
+		}
+		c.prodAfter(t, 10*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
+		if len(h.asked) < 2 {
+			t.Errorf("asked %d times", len(h.asked))
+		}
+		h.err = limited("F7CA:2")
+		c.commit(t, "c")
+		c.prodAfter(t, 16*time.Minute, "a", v1alpha1.ReasonPromotionFailed)
+		h.err, c.prod.secret = nil, map[string][]byte{"username": []byte("ship"), "password": []byte("another")}
+		c.prodAfter(t, 6*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
+		if h.lastToken != "another" {
+			t.Errorf("the forge was shown %q", h.lastToken)
+		}
+	})
+}
+
+// The API is reached as the repository is.
+func TestPullRequestThroughTheProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, h := proposes(t)
+		c.prod.secret = map[string][]byte{"token": []byte("hush"), "address": []byte("http://proxy.example.com:3128"), "username": []byte("ship"), "password": []byte("rope")}
+		c.prod.m.Spec.Source.ProxySecretRef = &v1alpha1.LocalReference{Name: "proxy"}
+		c.commit(t, "b")
+		c.prodAfter(t, 16*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
+		if by, err := h.proxy(&http.Request{}); err != nil || by == nil || by.String() != "http://ship:rope@proxy.example.com:3128" {
+			t.Errorf("the proxy is %v, %v", by, err)
+		}
 	})
 }
 

@@ -1,7 +1,6 @@
 package sync
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -59,9 +58,7 @@ func (u *unit) pause(m *v1alpha1.Mooring, out Outcome) time.Duration {
 		return spread(u.untilGit(interval))
 	}
 	pause := max(firstRetry, u.trouble.lasts(out.Newest.Commit))
-	if e, ok := errors.AsType[*repos.Error](out.Err); ok {
-		pause = max(pause, e.RetryAfter) // the server asks us to come later
-	}
+	pause = max(pause, asksToWait(out.Err))
 	return spread(min(pause, interval))
 }
 
