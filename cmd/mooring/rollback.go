@@ -65,7 +65,7 @@ func (c *cli) rollback(ctx context.Context, o *rollbackOptions, name string) err
 	}
 	from := m.Status.LastAppliedRevision
 	pin := &v1alpha1.Pin{Revision: target.Revision, Reason: oneLine(o.reason)}
-	if err := cluster.askWith(ctx, m, func() { m.Spec.Pin = pin }); err != nil {
+	if err := cluster.askUnedited(ctx, m, func() { m.Spec.Pin = pin }); err != nil {
 		return err
 	}
 	said := fmt.Sprintf("goes back from %s to %s", shortRevision(from), shortRevision(target.Revision))
@@ -185,7 +185,7 @@ func (c *cli) unpin(ctx context.Context, o *rollbackOptions, name string) error 
 		return err
 	}
 	pinned := m.Spec.Pin.Revision
-	if err := cluster.askWith(ctx, m, func() { m.Spec.Pin = nil }); err != nil {
+	if err := cluster.askUnedited(ctx, m, func() { m.Spec.Pin = nil }); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(c.errOut, "Mooring %s: no longer held at %s\n", full, shortRevision(pinned))

@@ -132,7 +132,32 @@ func (c *cluster) ask(ctx context.Context, m *v1alpha1.Mooring, confirmed, overr
 
 // askWith changes a Mooring and asks for a pass in one write, so that no pass sees the one without the other.
 func (c *cluster) askWith(ctx context.Context, m *v1alpha1.Mooring, change func()) error {
-	patch := client.MergeFrom(m.DeepCopy())
+	return c.askBy(ctx, m, client.MergeFrom(m.DeepCopy()), change)
+}
+
+// askUnedited is askWith for what would overrule a person who has edited the Mooring since m was read: theirs stays, and it is an error. What the agent writes meanwhile
+// is no edit.
+func (c *cluster) askUnedited(ctx context.Context, m *v1alpha1.Mooring, change func()) error {
+	seen := m.Generation
+	for {
+		err := c.askBy(ctx, m, client.MergeFromWithOptions(m.DeepCopy(), client.MergeFromWithOptimisticLock{}), change)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		now := &v1alpha1.Mooring{} // into a new one, since what is gone would stay in m
+		if err := c.Get(ctx, client.ObjectKeyFromObject(m), now); err != nil {
+			return fmt.Errorf("read Mooring %s/%s again: %w", m.Namespace, m.Name, err)
+		}
+		now.DeepCopyInto(m)
+		if m.Generation != seen {
+			return withHint(fmt.Errorf("write Mooring %s/%s: somebody has edited it at this very moment, and it stays as they want it", m.Namespace, m.Name),
+				"mooring get %s -n %s shows it as it is now; where this is still wanted, say it again", m.Name, m.Namespace)
+		}
+	}
+}
+
+// askBy is askWith by a patch that was begun before the change.
+func (c *cluster) askBy(ctx context.Context, m *v1alpha1.Mooring, patch client.Patch, change func()) error {
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ReconcileAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
 	change()
 	if err := c.Patch(ctx, m, patch, fieldManager); err != nil {
