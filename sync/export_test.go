@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +42,11 @@ func NewWith(s Stages) *Syncer {
 // Next pause after an outcome.
 func (s *Syncer) Next(m *v1alpha1.Mooring, out Outcome) time.Duration {
 	return s.units.of(m).next(m, out)
+}
+
+// AsEdited is the Mooring that a pass is made for.
+func (s *Syncer) AsEdited(ctx context.Context, m *v1alpha1.Mooring) *v1alpha1.Mooring {
+	return s.asEdited(ctx, m)
 }
 
 // Note is what is kept of an outcome for others.

@@ -1,7 +1,10 @@
 package sync
 
 import (
+	"context"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/report"
@@ -36,6 +39,21 @@ func (p *pass) backTo(newest repos.Revision) repos.Revision {
 		return repos.Revision{}
 	}
 	return to
+}
+
+// asEdited is a Mooring as a person wants it at this very moment, where the next pass would take a revision back. That is done at once, so a cache may not have heard yet
+// of the person who looks at the same trouble, and pins a revision, suspends the Mooring or ends spec.onFailure: it would go back all the same, and there again a moment later.
+func (s *Syncer) asEdited(ctx context.Context, m *v1alpha1.Mooring) *v1alpha1.Mooring {
+	u := s.units.of(m)
+	rb := u.rollbackOf(m)
+	if at, _ := u.inForce(m); rb == nil || rb.To == at.String() {
+		return m
+	}
+	now := &v1alpha1.Mooring{}
+	if err := s.reader.Get(ctx, client.ObjectKeyFromObject(m), now); err != nil || now.UID != m.UID || now.Generation == m.Generation {
+		return m // while it cannot be read, what is known counts: trouble in the mesh waits for nobody
+	}
+	return now
 }
 
 // goesBack is true while this pass works for a revision that was in force before.

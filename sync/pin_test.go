@@ -180,3 +180,55 @@ func TestPinGoesBeforeRollback(t *testing.T) {
 		}
 	})
 }
+
+// A person edits the Mooring while the agent finds that it has to go back, and the cache has not heard of it: theirs counts.
+func TestEditGoesBeforeRollback(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.Mooring){
+		"pin": func(m *v1alpha1.Mooring) {
+			m.Spec.Pin = &v1alpha1.Pin{Revision: rev("c").String(), Reason: "to look at it"}
+		},
+		"keep": func(m *v1alpha1.Mooring) { m.Spec.OnFailure = v1alpha1.OnFailureKeep },
+		"":     nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := rolling(t)
+				w.head, w.sickAt = rev("c"), "c"
+				for w.m.Status.Rollback == nil {
+					time.Sleep(w.Next(w.m, w.pass(t)))
+				}
+				w.inForce(t, "c")
+				edited := w.m.DeepCopy()
+				if edit != nil {
+					edit(edited)
+					edited.Generation++
+				}
+				w.others = map[string]*v1alpha1.Mooring{w.m.Name: edited}
+				out := w.Once(t.Context(), w.AsEdited(t.Context(), w.m))
+				if in, back := out.Applied.Commit, edit == nil; back != (in == rev("b").Commit) || !back && (in != rev("c").Commit || out.Rollback != nil) {
+					t.Errorf("%s is in force, rollback %+v", in, out.Rollback)
+				}
+			})
+		})
+	}
+}
+
+// Where the Mooring cannot be read at that moment, what is known counts, and one that was made anew is another one.
+func TestRollbackWithoutAWordFromTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := rolling(t)
+		w.head, w.sickAt = rev("c"), "c"
+		for w.m.Status.Rollback == nil {
+			time.Sleep(w.Next(w.m, w.pass(t)))
+		}
+		if got := w.AsEdited(t.Context(), w.m); got != w.m {
+			t.Errorf("it is %+v", got)
+		}
+		other := w.m.DeepCopy()
+		other.UID, other.Generation = "another", 7
+		w.others = map[string]*v1alpha1.Mooring{w.m.Name: other}
+		if got := w.AsEdited(t.Context(), w.m); got != w.m {
+			t.Errorf("it is %+v", got)
+		}
+	})
+}

@@ -56,6 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		return ctrl.Result{}, fmt.Errorf("read Mooring %s: %w", req, err)
 	}
+	m = r.syncer.asEdited(ctx, m)
 	if !m.DeletionTimestamp.IsZero() {
 		return r.remove(ctx, m)
 	}
