@@ -98,7 +98,7 @@ func (p *planner) adopt(ctx context.Context, step Step, full metav1.Object, hold
 	for _, fight := range p.fights(ctx, holders) {
 		reason += "; " + fight
 	}
-	if stripped := strippedKeys(full, step.want, holders); len(stripped) > 0 {
+	if stripped := strippedKeys(full, step.want.get(), holders); len(stripped) > 0 {
 		reason += "; strips " + strings.Join(stripped, ", ")
 	}
 	return step, reason
@@ -141,7 +141,7 @@ func strippedDiffs(live metav1.Object, want *unstructured.Unstructured, holders 
 // strip gives the patches that take a tool's hands off the object.
 func strip(m *metav1.PartialObjectMetadata, s Step) []patch {
 	var patches []patch
-	for _, t := range stripped(m, s.want, s.From) {
+	for _, t := range stripped(m, s.want.get(), s.From) {
 		patches = append(patches, patch{"remove", "/metadata/" + t.field + "/" + escape(t.key), nil})
 	}
 	for _, h := range s.From {

@@ -179,7 +179,7 @@ func (a *arranger) sumUp(steps []Step) {
 	for _, s := range steps {
 		own := !s.unwanted && s.Action != Skip
 		if own {
-			for offer := range offersOf(s.want) {
+			for offer := range offersOf(s.want.get()) {
 				a.wanted[offer] = append(a.wanted[offer], s.ID)
 			}
 		}
@@ -189,7 +189,7 @@ func (a *arranger) sumUp(steps []Step) {
 		a.hasRoutes = true
 		written[s.ID] = own || s.Action == Delete
 		if own {
-			for t := range needsOf(s.want) {
+			for t := range needsOf(s.want.get()) {
 				a.concerned[t.whole()] = true
 			}
 		}

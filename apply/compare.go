@@ -24,7 +24,7 @@ func Compare(before, after *render.Set) *Plan {
 		if old, ok := was[id]; ok {
 			delete(was, id)
 			step.Action = Unchanged
-			if step.Diff = diffObjects(id, old.Unstructured, o.Unstructured); len(step.Diff) > 0 {
+			if step.Diff = diffObjects(id, old.Unstructured(), o.Unstructured()); len(step.Diff) > 0 {
 				step.Action = Update
 			}
 		}

@@ -20,7 +20,7 @@ func setOf(t *testing.T, documents ...string) *render.Set {
 		if err := yaml.Unmarshal([]byte(d), &o); err != nil {
 			t.Fatal(err)
 		}
-		set.Objects = append(set.Objects, render.Object{Unstructured: &unstructured.Unstructured{Object: o}})
+		set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(&unstructured.Unstructured{Object: o})})
 	}
 	return set
 }

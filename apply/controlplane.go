@@ -18,11 +18,18 @@ import (
 // kinds, and its injector makes a gateway's pod out of the image "auto". So it comes first, and what depends on it begins when it serves.
 
 // isControlPlane is true for what istiod is made of, apart from its accounts, rights and definitions, which come before it. Istio's charts label it; a
-// webhook configuration tells by what it calls. form is nil for an object that Git does not have.
-func isControlPlane(id render.ID, form *unstructured.Unstructured) bool {
-	if form == nil {
+// webhook configuration tells by what it calls. f is nil for an object that Git does not have.
+func isControlPlane(id render.ID, f *form) bool {
+	switch {
+	case f == nil:
 		return false
+	case f.gist != nil:
+		return f.gist.controlPlane
 	}
+	return servesMesh(id, f.get())
+}
+
+func servesMesh(id render.ID, form *unstructured.Unstructured) bool {
 	switch id.Group {
 	case "", "apps", "autoscaling", "policy", "discovery.k8s.io", "networking.k8s.io":
 		if id.Kind == kindNamespace.Kind || id.Kind == "ServiceAccount" {
@@ -45,7 +52,7 @@ func needsIstiod(s Step) bool {
 	if s.Action != Create && s.Action != Update && s.Action != Replace || s.release || s.want == nil {
 		return false
 	}
-	return isIstioKind(s.ID) || hasImageAuto(s.want)
+	return isIstioKind(s.ID) || hasImageAuto(s.want.get())
 }
 
 // isIstioKind is true for the kinds that istiod's validating webhook is asked about.

@@ -31,16 +31,16 @@ spec:
 `), &operator.Object); err != nil {
 		t.Fatal(err)
 	}
-	all, _, err := istiomesh.Expander{}.Expand(t.Context(), []render.Object{{Unstructured: operator}})
+	all, _, err := istiomesh.Expander{}.Expand(t.Context(), []render.Object{{Content: render.ContentOf(operator)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var plane []string
 	for _, o := range all {
-		if apply.IsControlPlane(o.Unstructured) {
+		if apply.IsControlPlane(o.Unstructured()) {
 			plane = append(plane, o.ID().String())
 		}
-		if apply.NeedsIstiod(apply.Create, o.Unstructured) {
+		if apply.NeedsIstiod(apply.Create, o.Unstructured()) {
 			t.Errorf("%s is taken for something that waits for istiod", o.ID())
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/mooring-dev/mooring/render"
 )
 
@@ -131,18 +129,18 @@ func keptBy(inForce, set *render.Set) func(render.ID) bool {
 	before, now := byID(inForce), byID(set)
 	return func(id render.ID) bool {
 		was, is := before[id], now[id]
-		return was != nil && is != nil && reflect.DeepEqual(was.Object, is.Object)
+		return was != nil && is != nil && (was == is || reflect.DeepEqual(was.Unstructured().Object, is.Unstructured().Object))
 	}
 }
 
 // byID finds the objects of a set. One that lives in no namespace is found also where Git writes one on it.
-func byID(set *render.Set) map[render.ID]*unstructured.Unstructured {
-	all := make(map[render.ID]*unstructured.Unstructured, len(set.Objects))
+func byID(set *render.Set) map[render.ID]*render.Content {
+	all := make(map[render.ID]*render.Content, len(set.Objects))
 	for _, o := range set.Objects {
 		id := o.ID()
-		all[id] = o.Unstructured
+		all[id] = o.Content
 		if id.Namespace = ""; all[id] == nil {
-			all[id] = o.Unstructured
+			all[id] = o.Content
 		}
 	}
 	return all

@@ -16,7 +16,7 @@ import (
 // resourceVersion in which it was right, one dry-run when it moved, and the object itself only when that says that something differs.
 func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 	step := stepOf(w)
-	if w.form.GetAnnotations()[ReconcileAnnotation] == "disabled" {
+	if w.form.gist.disabled {
 		return step.skip(ReconcileAnnotation + ": disabled in Git"), nil
 	}
 	if isRootCertificate(w.id) {
@@ -41,7 +41,7 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 		m.Object, m.sketch = full, false
 		step = step.over(m)
 	}
-	if ignoresDrift(w.form, m) {
+	if ignoresDrift(w.form.get(), m) {
 		if done, ok, err := p.ignore(ctx, w, step, m); err != nil || ok {
 			return done, err
 		}
@@ -50,7 +50,7 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 		return step, err
 	}
 	if p.untried(w) {
-		step.want = adjust(w, m, nil)
+		step.want = formed(adjust(w, m, nil))
 		step.Action, step.Reason = Update, "not tried: "+w.definition.String()+" changes first"
 		step.take = mayHaveExtras(m, step)
 		return step, nil
@@ -62,7 +62,7 @@ func (p *planner) examine(ctx context.Context, w wanted) (Step, error) {
 func (p *planner) seek(ctx context.Context, w wanted, step Step) (Step, error) {
 	if reason := p.waitsFor(w); reason != "" {
 		step.Action, step.Reason = Create, reason
-		step.want = adjust(w, nil, nil)
+		step.want = formed(adjust(w, nil, nil))
 		return step, nil
 	}
 	if p.untried(w) {
@@ -84,7 +84,7 @@ func (p *planner) leave(ctx context.Context, w *wanted, step *Step, m metav1.Obj
 
 func stepOf(w wanted) Step {
 	return Step{
-		ID: w.id, APIVersion: w.form.GetAPIVersion(), Origin: w.origin,
+		ID: w.id, APIVersion: w.form.of.GetAPIVersion(), Origin: w.origin,
 		want: w.form, resource: w.resource, hash: w.hash, definition: w.definition, leave: w.leave,
 	}
 }
@@ -155,7 +155,7 @@ func (p *planner) ignore(ctx context.Context, w wanted, step Step, m liveObject)
 	if known, ok := p.memory.recall(p.unit.ID, w.id); ok && last == "" && known.uid == m.GetUID() {
 		last = known.hash
 	}
-	inGit := w.form.GetAnnotations()[DriftAnnotation] == "ignore" && w.id.GroupKind() != kindSecret
+	inGit := w.form.get().GetAnnotations()[DriftAnnotation] == "ignore" && w.id.GroupKind() != kindSecret
 	_, offered := m.GetAnnotations()[HandoverAnnotation] // which is to be taken back
 	if last != w.hash && (last != "" || inGit) || !isOurs(m) || offered {
 		return step, false, nil
@@ -178,8 +178,8 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 			return step, err
 		}
 	}
-	step.want = adjust(w, m, full)
-	dry, err := p.apply(ctx, w.resource, step.want, true)
+	step.want = formed(adjust(w, m, full))
+	dry, err := p.apply(ctx, w.resource, step.want.get(), true)
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
@@ -197,7 +197,7 @@ func (p *planner) compare(ctx context.Context, w wanted, step Step, m liveObject
 	if err != nil {
 		return step, err
 	}
-	if err := keepsVersions(full, step.want); err != nil {
+	if err := keepsVersions(full, step.want.get()); err != nil {
 		return step, err
 	}
 	return p.differ(ctx, step, full, dry, holders), nil
@@ -218,7 +218,7 @@ func (p *planner) differ(ctx context.Context, step Step, full, dry *unstructured
 	step.Diff = append(diffObjects(step.ID, full, dry), step.taken...)
 	step.uid, step.live, step.applied = full.GetUID(), full, dry
 	step.counted = step.counted && full.GetLabels()[PartOfLabel] == p.unit.ID
-	step.Diff = append(step.Diff, strippedDiffs(full, step.want, holders, step.Diff)...)
+	step.Diff = append(step.Diff, strippedDiffs(full, step.want.get(), holders, step.Diff)...)
 	var reasons []string
 	step, reason := p.adopt(ctx, step, full, holders)
 	if reason != "" {
@@ -256,7 +256,7 @@ func (p *planner) probe(ctx context.Context, step Step, found []extra) *unstruct
 	if len(found) == 0 {
 		return nil
 	}
-	form := step.want.DeepCopy()
+	form := step.want.get().DeepCopy()
 	form.SetName("mooring-probe")
 	bare, err := p.apply(ctx, step.resource, form, true)
 	if err != nil || bare.GetResourceVersion() != "" {
@@ -277,8 +277,8 @@ func (p *planner) find(ctx context.Context, w wanted, step Step) (Step, error) {
 			return step, err
 		}
 	}
-	step.want = adjust(w, nil, nil)
-	dry, failed := p.apply(ctx, w.resource, step.want, true)
+	step.want = formed(adjust(w, nil, nil))
+	dry, failed := p.apply(ctx, w.resource, step.want.get(), true)
 	if failed == nil && dry.GetResourceVersion() == "" {
 		step.Action = Create
 		return step, nil
@@ -299,7 +299,7 @@ func (p *planner) find(ctx context.Context, w wanted, step Step) (Step, error) {
 
 // findUnserved looks for an object in whichever version of its kind is served today.
 func (p *planner) findUnserved(ctx context.Context, w wanted, step Step) (Step, error) {
-	step.want = adjust(w, nil, nil)
+	step.want = formed(adjust(w, nil, nil))
 	step.Action, step.Reason = Create, "not tried: "+w.definition.String()+" changes first"
 	r, served, err := p.catalog.kind(w.id.GroupKind())
 	if err != nil || !served {
@@ -337,15 +337,15 @@ func (p *planner) meet(ctx context.Context, w wanted, step Step, full *unstructu
 	if done, ok := p.settled(step, m); ok {
 		return done, nil
 	}
-	step.want = adjust(w, m, full)
-	dry, err := p.apply(ctx, w.resource, step.want, true)
+	step.want = formed(adjust(w, m, full))
+	dry, err := p.apply(ctx, w.resource, step.want.get(), true)
 	if hook, ok := asWebhookError(err); ok && len(holders) > 0 {
 		return step, hook // what the other tool has of it is taken over only when the outcome is seen
 	}
 	if err != nil {
 		return p.refused(ctx, w, step, m, err)
 	}
-	if err := keepsVersions(full, step.want); err != nil {
+	if err := keepsVersions(full, step.want.get()); err != nil {
 		return step, err
 	}
 	return p.differ(ctx, step, full, dry, holders), nil
@@ -359,7 +359,7 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 	}
 	if there && w.id.GroupKind() == kindDefinition {
 		if full, unread := p.get(ctx, w.resource, "", w.id.Name); unread == nil {
-			if fault := keepsVersions(full, step.want); fault != nil {
+			if fault := keepsVersions(full, step.want.get()); fault != nil {
 				return step, fault
 			}
 		}
@@ -376,7 +376,7 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 	if !immutable || !there {
 		return step, err
 	}
-	if neverReplaced(w.id.GroupKind()) || !annotated(w.form, m, ForceAnnotation, "enabled") {
+	if neverReplaced(w.id.GroupKind()) || !annotated(w.form.get(), m, ForceAnnotation, "enabled") {
 		return step, immutableError(w.id, fields, err)
 	}
 	full, err := p.get(ctx, w.resource, w.id.Namespace, w.id.Name)
@@ -384,7 +384,7 @@ func (p *planner) refused(ctx context.Context, w wanted, step Step, m liveObject
 		return step, err
 	}
 	step.Action, step.Reason = Replace, strings.Join(fields, ", ")+" cannot change, and "+ForceAnnotation+" is enabled"
-	step.Diff = immutableDiffs(w.id, fields, full, step.want)
+	step.Diff = immutableDiffs(w.id, fields, full, step.want.get())
 	step.uid = full.GetUID()
 	return step, nil
 }

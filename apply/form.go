@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,9 +52,72 @@ func isRootCertificate(id render.ID) bool {
 	return id.GroupKind() == kindConfigMap && (id.Name == "istio-ca-root-cert" || id.Name == "kube-root-ca.crt")
 }
 
+// form is an object as it is sent to the API server. That of a wanted object is made when somebody looks at it, which nobody does while
+// it lives as it is wanted. A nil one stands for nothing.
+type form struct {
+	of       *render.Content // nil for one that was made otherwise
+	unit     string
+	resource resource
+	gist     *gist // nil where it was not asked for
+
+	once sync.Once
+	made *unstructured.Unstructured
+}
+
+// get gives the object; nil for none. It belongs to the form.
+func (f *form) get() *unstructured.Unstructured {
+	if f == nil {
+		return nil
+	}
+	f.once.Do(func() {
+		if f.of != nil {
+			f.made, _ = formOf(f.unit, f.of.Unstructured(), f.resource) // who made the form has seen that it can be
+		}
+	})
+	return f.made
+}
+
+// formed is an object that somebody has made.
+func formed(u *unstructured.Unstructured) *form {
+	if u == nil {
+		return nil
+	}
+	return &form{made: u}
+}
+
+// gist is what is asked of every form in every pass. It is noted of the object that the form is made of.
+type gist struct {
+	unit               string
+	status, namespaced bool // of the resource
+	hash               string
+	disabled           bool // by ReconcileAnnotation
+	controlPlane       bool
+}
+
+// gistOf a wanted object's form.
+func gistOf(unit string, o *render.Content, r resource) (*gist, error) {
+	if g, ok := o.Noted().(*gist); ok && g.unit == unit && g.status == r.Status && g.namespaced == r.Namespaced {
+		return g, nil
+	}
+	u, err := formOf(unit, o.Unstructured(), r)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := hashOf(u)
+	if err != nil {
+		return nil, err
+	}
+	g := &gist{
+		unit: unit, status: r.Status, namespaced: r.Namespaced, hash: hash,
+		disabled: u.GetAnnotations()[ReconcileAnnotation] == "disabled", controlPlane: servesMesh(render.IDOf(u), u),
+	}
+	o.Note(g)
+	return g, nil
+}
+
 // formOf gives what is sent to the API server for a wanted object: a copy with our label, without what only a server may
 // write, and with what a server would not take back as it was written.
-func formOf(u Unit, o *unstructured.Unstructured, r resource) (*unstructured.Unstructured, error) {
+func formOf(unit string, o *unstructured.Unstructured, r resource) (*unstructured.Unstructured, error) {
 	form := o.DeepCopy()
 	// An object that was exported with kubectl carries these; with them an apply would be bound to a dead resourceVersion.
 	for _, field := range []string{"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
@@ -71,7 +135,7 @@ func formOf(u Unit, o *unstructured.Unstructured, r resource) (*unstructured.Uns
 			return nil, err
 		}
 	}
-	if err := unstructured.SetNestedField(form.Object, u.ID, "metadata", "labels", PartOfLabel); err != nil {
+	if err := unstructured.SetNestedField(form.Object, unit, "metadata", "labels", PartOfLabel); err != nil {
 		return nil, fmt.Errorf("read metadata.labels: %w", err)
 	}
 	return form, nil
@@ -141,7 +205,7 @@ func hashOf(form *unstructured.Unstructured) (string, error) {
 // is left to them. Istiod puts the caBundle into its webhooks and arms the validating one (failurePolicy Fail) once it serves; its charts
 // render Ignore. To own the one would empty it, to write the other would disarm it. full is nil where only the metadata is known.
 func adjust(w wanted, meta metav1.Object, full *unstructured.Unstructured) *unstructured.Unstructured {
-	form := w.form.DeepCopy()
+	form := w.form.get().DeepCopy()
 	switch {
 	case isWebhook(w.id):
 		adjustWebhooks(form, meta, full)

@@ -84,7 +84,7 @@ func (f *fixture) set(stream string) *render.Set {
 			f.Fatalf("%v in:\n%s", err, document)
 		}
 		if u.Object != nil {
-			set.Objects = append(set.Objects, render.Object{Unstructured: u, Origin: render.Origin{File: "git.yaml", Line: line}})
+			set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(u), Origin: render.Origin{File: "git.yaml", Line: line}})
 		}
 		line += strings.Count(document, "\n") + 1
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apilabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/mooring-dev/mooring/render"
@@ -25,10 +24,10 @@ type Target struct {
 	Labels apilabels.Selector
 }
 
-func (t Target) picks(id render.ID, form *unstructured.Unstructured) bool {
+func (t Target) picks(id render.ID, f *form) bool {
 	return (t.Group == "" || t.Group == id.Group) && (t.Kind == "" || t.Kind == id.Kind) &&
 		(t.Namespace == "" || t.Namespace == id.Namespace) && (t.Name == "" || t.Name == id.Name) &&
-		(t.Labels == nil || t.Labels.Matches(apilabels.Set(form.GetLabels())))
+		(t.Labels == nil || t.Labels.Matches(apilabels.Set(f.get().GetLabels())))
 }
 
 // ignoreFields gives each object the paths that the rules leave to others.
@@ -56,7 +55,7 @@ func ignoreNotes(all []wanted, rules []IgnoreRule) []string {
 			for _, w := range all {
 				if rule.Target.picks(w.id, w.form) {
 					picked++
-					matched = matched || has(w.form.Object, parsePath(pointer).toItem())
+					matched = matched || has(w.form.get().Object, parsePath(pointer).toItem())
 				}
 			}
 			if picked > 0 && !matched {

@@ -17,7 +17,7 @@ import (
 
 // injects is an error when nobody would put an image in. What may not be read is not taken for absent: then the workload is written.
 func (r *runner) injects(ctx context.Context, s Step) error {
-	if s.want == nil || !hasImageAuto(s.want) {
+	if s.want == nil || !hasImageAuto(s.want.get()) {
 		return nil
 	}
 	webhooks := schema.GroupVersionResource{Group: kindMutating.Group, Version: "v1", Resource: "mutatingwebhookconfigurations"}
@@ -33,7 +33,7 @@ func (r *runner) injects(ctx context.Context, s Step) error {
 	var unable string
 	for i := range found.Items {
 		for _, hook := range injectorHooks(&found.Items[i]) {
-			if !selects(hook, "namespaceSelector", namespace.Labels) || !selects(hook, "objectSelector", podLabels(s.want)) {
+			if !selects(hook, "namespaceSelector", namespace.Labels) || !selects(hook, "objectSelector", podLabels(s.want.get())) {
 				continue
 			}
 			if canBeCalled(hook) {

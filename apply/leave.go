@@ -266,7 +266,7 @@ func (r *runner) leaving(ctx context.Context, s *StepResult) (*unstructured.Unst
 	if s.uid != "" && live.GetUID() != s.uid || !mayWrite(live, r.unit.ID, s.Step) {
 		return nil, errMoved
 	}
-	form := s.want.DeepCopy()
+	form := s.want.get().DeepCopy()
 	leaveTo(form, live, s.leave)
 	form.SetUID(live.GetUID())
 	form.SetResourceVersion(live.GetResourceVersion())

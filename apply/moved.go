@@ -21,13 +21,13 @@ func (a *arranger) orderMoved(steps []Step) {
 			note(from, offersOf(a.removed[s.ID]), s.ID)
 			continue
 		}
-		note(to, offersOf(s.want).without(offersOf(s.live)), s.ID)
+		note(to, offersOf(s.want.get()).without(offersOf(s.live)), s.ID)
 		note(from, lostBy(s), s.ID)
 	}
 	rules := make(map[string][]render.ID) // that are written before the new entry
 	for _, s := range steps {
 		if s.ID.GroupKind() == kindDestinationRule && s.writes() && !s.unwanted && !s.again {
-			host := hostOfRule(s.want)
+			host := hostOfRule(s.want.get())
 			rules[host] = append(rules[host], s.ID)
 		}
 	}

@@ -51,7 +51,8 @@ func (a *arranger) narrow(s Step, lost things) []Step {
 	}
 	held, by := a.held(s.ID, lost)
 	first, last := s, s
-	first.want, _ = keeping(s.want, s.live, lost)
+	kept, _ := keeping(s.want.get(), s.live, lost)
+	first.want = formed(kept)
 	first.applied, first.hash = both, ""
 	first.Diff = append(diffObjects(s.ID, s.live, both), s.taken...)
 	first.Reason = join(s.Reason, "keeps "+nameThings(lost)+" until no route leads there")
@@ -60,7 +61,8 @@ func (a *arranger) narrow(s Step, lost things) []Step {
 	last.needs = append(a.leavers(lost), s.ID)
 	last.take, last.precondition, last.Reason = false, "", ""
 	if len(held) > 0 {
-		last.want, _ = keeping(s.want, s.live, held)
+		still, _ := keeping(s.want.get(), s.live, held)
+		last.want = formed(still)
 		last.applied, _ = keeping(s.applied, s.live, held)
 		last.hash = ""
 		last.Reason = fmt.Sprintf("keeps %s, because %s leads there", nameThings(held), by)
@@ -95,10 +97,11 @@ func (a *arranger) standIn(s Step, lost things) []Step {
 	if _, lives := a.live.objects[keep.ID]; lives {
 		return []Step{s} // the run before came so far; its delete is planned already
 	}
-	keep.want = s.want.DeepCopy()
-	keep.want.SetName(keep.ID.Name)
-	keep.want.SetAnnotations(nil)
-	keep.want.Object["spec"] = s.live.DeepCopy().Object["spec"]
+	form := s.want.get().DeepCopy()
+	form.SetName(keep.ID.Name)
+	form.SetAnnotations(nil)
+	form.Object["spec"] = s.live.DeepCopy().Object["spec"]
+	keep.want = formed(form)
 	s.needs = append(s.needs, keep.ID)
 	gone := keep
 	gone.Action, gone.Reason, gone.want, gone.Origin = Delete, "no route leads there any more", nil, render.Origin{}

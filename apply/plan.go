@@ -139,21 +139,21 @@ type Step struct {
 	// Drift says what somebody made of the object; empty where it is a commit that changes it, and where nothing differs.
 	Drift Drift
 
-	want         *unstructured.Unstructured // the applied form
-	resource     resource                   // where it is applied, or deleted
-	hash         string                     // of what Git says, to be remembered
-	uid          types.UID                  // of the live object; empty when there is none
-	precondition string                     // resourceVersion that the live object must still have
-	counted      bool                       // the live object is ours
-	definition   render.ID                  // the CRD of the same set that defines the kind
-	unwanted     bool                       // Git does not have it
-	take         bool                       // what was set by hand is taken over first
-	release      bool                       // it is let go: it stays, and is ours no more
-	heir         Heir                       // whom it is offered to
-	leave        []path                     // what is left to others
-	held         bool                       // another tool manages it as well
-	inherits     bool                       // another unit may take it: it is kept until that is settled
-	version      string                     // resourceVersion that the live object had
+	want         *form     // as it is applied
+	resource     resource  // where it is applied, or deleted
+	hash         string    // of what Git says, to be remembered
+	uid          types.UID // of the live object; empty when there is none
+	precondition string    // resourceVersion that the live object must still have
+	counted      bool      // the live object is ours
+	definition   render.ID // the CRD of the same set that defines the kind
+	unwanted     bool      // Git does not have it
+	take         bool      // what was set by hand is taken over first
+	release      bool      // it is let go: it stays, and is ours no more
+	heir         Heir      // whom it is offered to
+	leave        []path    // what is left to others
+	held         bool      // another tool manages it as well
+	inherits     bool      // another unit may take it: it is kept until that is settled
+	version      string    // resourceVersion that the live object had
 	health       *Health
 
 	// What the order is made of.
@@ -173,7 +173,7 @@ func (s Step) Form() *unstructured.Unstructured {
 	if s.want == nil || s.Action == Skip || s.Action == Delete {
 		return nil
 	}
-	return s.want.DeepCopy()
+	return s.want.get().DeepCopy()
 }
 
 // Again says that an earlier step of the plan is about the same object: a list that names each object once leaves this one out.

@@ -65,7 +65,7 @@ func (a *arranger) orderPolicies(ctx context.Context, steps []Step) ([]Step, err
 			all = append(all, mutualTLS(s, modes)...)
 		case gk == kindAuthorization:
 			s.level = levelAllow
-			if denies(s.want) {
+			if denies(s.want.get()) {
 				s.level = levelDeny
 			}
 			all = append(all, s)
@@ -115,17 +115,17 @@ func denies(u *unstructured.Unstructured) bool {
 // mutualTLS arranges a PeerAuthentication. Clients and servers change at different moments, so from DISABLE to STRICT and back it is PERMISSIVE in between.
 func mutualTLS(s Step, modes map[string]string) []Step {
 	inherited := knownMode(modes[s.ID.Namespace], knownMode(modes[rootNamespace], modePermissive))
-	if selectsNothing(s.want) {
+	if selectsNothing(s.want.get()) {
 		inherited = knownMode(modes[rootNamespace], modePermissive)
 		if s.ID.Namespace == rootNamespace {
 			inherited = modePermissive
 		}
 	}
-	between := permissive(s.want, s.live, inherited)
+	between := permissive(s.want.get(), s.live, inherited)
 	switch {
 	case between != nil:
 		first, last := s, s
-		first.want, first.hash, first.stage = between, "", stageLoosened
+		first.want, first.hash, first.stage = formed(between), "", stageLoosened
 		first.Reason = join(s.Reason, "PERMISSIVE until all have heard of it")
 		if s.applied != nil {
 			first.applied = permissive(s.applied, s.live, inherited)
@@ -142,7 +142,7 @@ func mutualTLS(s Step, modes map[string]string) []Step {
 			return []Step{last} // it lives so already
 		}
 		return []Step{first, last}
-	case strictest(s.want, inherited) != modePermissive:
+	case strictest(s.want.get(), inherited) != modePermissive:
 		s.level, s.settle = levelDeny, true
 	default:
 		s.stage = stageLoosened

@@ -21,7 +21,7 @@ func excuse(w wanted, err error, creates map[render.ID]bool) (Step, bool) {
 		if creates[id] {
 			step := stepOf(w)
 			step.Action, step.Reason = Create, "not tried: "+id.String()+" is created first"
-			step.want = adjust(w, nil, nil)
+			step.want = formed(adjust(w, nil, nil))
 			return step, true
 		}
 	}
@@ -30,7 +30,7 @@ func excuse(w wanted, err error, creates map[render.ID]bool) (Step, bool) {
 
 func referencesOf(w wanted) []render.ID {
 	field := func(path ...string) string {
-		text, _, _ := unstructured.NestedString(w.form.Object, path...)
+		text, _, _ := unstructured.NestedString(w.form.get().Object, path...)
 		return text
 	}
 	switch w.id.GroupKind() {

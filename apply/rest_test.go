@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/test/kube"
 )
 
@@ -133,5 +134,30 @@ func TestRestartLooksOnce(t *testing.T) {
 	tried := slices.DeleteFunc(wire.take(), func(r string) bool { return !strings.HasSuffix(r, "(dry run)") })
 	if len(tried) != 3 {
 		t.Errorf("after Forget %d objects were tried, want 3: %v", len(tried), tried)
+	}
+}
+
+// A pass that finds all as it was looks at no object: those of Git may rest, and go on resting.
+func TestUnchangedPassLetsObjectsRest(t *testing.T) {
+	f := newFixture(t)
+	f.istio()
+	set := f.set(mesh)
+	pass := func() *apply.Plan {
+		p, err := f.applier.Plan(t.Context(), f.unit, set, apply.Policy{Drift: apply.DriftPolicy{InForce: set}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.run(p)
+		return p
+	}
+	for range 2 {
+		pass()
+	}
+	set.Rest()
+	f.want(pass())
+	for _, o := range set.Objects {
+		if !o.Resting() {
+			t.Errorf("%s was looked at", o.ID())
+		}
 	}
 }

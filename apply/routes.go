@@ -19,12 +19,12 @@ func (a *arranger) orderRoutes(steps []Step) {
 		case s.unwanted:
 			edges = append(edges, beforeDelegates(s, a.before(s))...)
 		default:
-			fresh := needsOf(s.want).without(needsOf(a.before(s)))
+			fresh := needsOf(s.want.get()).without(needsOf(a.before(s)))
 			steps[i].settle = len(fresh) > 0
 			needs, handing := gains.meeting(s.ID, fresh)
 			steps[i].needs = needs
 			edges = append(edges, handing...)
-			for t := range offersOf(a.before(s)).without(offersOf(s.want)) {
+			for t := range offersOf(a.before(s)).without(offersOf(s.want.get())) {
 				for _, id := range gains[t] {
 					edges = append(edges, edge{id, s.ID})
 				}
@@ -58,7 +58,7 @@ func gainsOf(steps []Step) gains {
 	all := make(gains)
 	for _, s := range steps {
 		if s.writes() && !s.unwanted && !s.again {
-			for t := range offersOf(s.want).without(offersOf(s.live)) {
+			for t := range offersOf(s.want.get()).without(offersOf(s.live)) {
 				all[t] = append(all[t], s.ID)
 			}
 		}

@@ -183,7 +183,7 @@ func (r *runner) servesNobody(s Step) bool {
 	if s.want == nil {
 		return false
 	}
-	hooks, _, _ := unstructured.NestedSlice(s.want.Object, "webhooks")
+	hooks, _, _ := unstructured.NestedSlice(s.want.get().Object, "webhooks")
 	for _, h := range hooks {
 		hook, _ := h.(map[string]any)
 		namespace, found, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")

@@ -38,6 +38,11 @@ type sharer struct {
 	leave  []path
 }
 
+// shares is true for the kinds of controllers' objects.
+func shares(gk schema.GroupKind) bool {
+	return gk == kindAutoscaler || gk == kindScaledObject || gk == kindRollout || gk == kindCanary
+}
+
 // sharersOf a controller's object: what it has a say in.
 func sharersOf(u *unstructured.Unstructured) []sharer {
 	switch u.GroupVersionKind().GroupKind() {
@@ -140,7 +145,10 @@ func field(u *unstructured.Unstructured, at ...string) string {
 func shareFields(all []wanted) {
 	leave := make(map[render.ID][]path)
 	for _, w := range all {
-		for _, s := range sharersOf(w.form) {
+		if !shares(w.id.GroupKind()) {
+			continue
+		}
+		for _, s := range sharersOf(w.form.get()) {
 			leave[s.target] = append(leave[s.target], s.leave...)
 		}
 	}
@@ -151,7 +159,7 @@ func shareFields(all []wanted) {
 
 // sharedBy are the kinds that could have a say in a wanted object.
 func sharedBy(w wanted, m metav1.Object) []schema.GroupKind {
-	_, scaled, _ := unstructured.NestedFieldNoCopy(w.form.Object, "spec", "replicas")
+	_, scaled, _ := unstructured.NestedFieldNoCopy(w.form.get().Object, "spec", "replicas")
 	switch gk := w.id.GroupKind(); {
 	case gk == kindVirtualService, gk == kindDestinationRule:
 		return []schema.GroupKind{kindRollout, kindCanary}

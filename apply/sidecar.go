@@ -25,7 +25,8 @@ func widen(s Step) []Step {
 	}
 	first, last := s, s
 	first.stage, first.settle = stageDestinations, false
-	first.want, _, _ = joinEgress(s.want, s.live)
+	joined, _, _ := joinEgress(s.want.get(), s.live)
+	first.want = formed(joined)
 	first.applied, first.hash = both, ""
 	first.Diff = append(diffObjects(s.ID, s.live, both), s.taken...)
 	first.Reason = join(s.Reason, "keeps what it let in until the routes have changed")

@@ -17,7 +17,7 @@ import (
 type wanted struct {
 	id       render.ID
 	origin   render.Origin
-	form     *unstructured.Unstructured
+	form     *form
 	hash     string
 	resource resource
 	// definition is the CRD of the same set that defines the kind; the zero ID when there is none.
@@ -106,13 +106,15 @@ func resolveOne(u Unit, o render.Object, c *catalog, definitions map[schema.Grou
 	if w.resource.Namespaced && o.GetNamespace() == "" {
 		return wanted{}, fmt.Errorf("metadata.namespace is missing; a %s lives in a namespace (write it, or set namespace: in the kustomization)", gvk.Kind)
 	}
-	var err error
-	if w.form, err = formOf(u, o.Unstructured, w.resource); err != nil {
+	g, err := gistOf(u.ID, o.Content, w.resource)
+	if err != nil {
 		return wanted{}, err
 	}
-	w.id = render.IDOf(w.form)
-	w.hash, err = hashOf(w.form)
-	return w, err
+	w.form, w.hash = &form{of: o.Content, unit: u.ID, resource: w.resource, gist: g}, g.hash
+	if w.id = o.ID(); !w.resource.Namespaced {
+		w.id.Namespace = ""
+	}
+	return w, nil
 }
 
 // definedKinds are the kinds that the set's own CRDs define.
@@ -122,11 +124,11 @@ func definedKinds(set *render.Set) map[schema.GroupKind]defined {
 		if o.GroupVersionKind().GroupKind() != kindDefinition {
 			continue
 		}
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		plural, _, _ := unstructured.NestedString(o.Object, "spec", "names", "plural")
-		scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope")
-		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		group, _, _ := unstructured.NestedString(o.Unstructured().Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Unstructured().Object, "spec", "names", "kind")
+		plural, _, _ := unstructured.NestedString(o.Unstructured().Object, "spec", "names", "plural")
+		scope, _, _ := unstructured.NestedString(o.Unstructured().Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "spec", "versions")
 		def := defined{by: o.ID()}
 		for _, v := range versions {
 			version, ok := v.(map[string]any)

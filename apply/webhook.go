@@ -99,7 +99,7 @@ func (p *planner) unanswered(ctx context.Context, step Step, m liveObject, e *We
 		return step, err
 	}
 	ours := full.GetLabels()[PartOfLabel] == p.unit.ID
-	if ours && asApplied(full, step.want) && len(extras(full, full, nil, step.leave)) == 0 {
+	if ours && asApplied(full, step.want.get()) && len(extras(full, full, nil, step.leave)) == 0 {
 		step.Action, step.Reason = Unchanged, ""
 		p.remember(&step, full, m.GetResourceVersion())
 		return step, nil
@@ -112,7 +112,7 @@ func (p *planner) unanswered(ctx context.Context, step Step, m liveObject, e *We
 		step.Reason += "; " + cmp.Or(p.inherited(ctx, full), "adopts")
 	}
 	// Without the fields of others, which stay: what seems lost and is not is kept for a moment, and does no harm.
-	step.live, step.applied = full, step.want
+	step.live, step.applied = full, step.want.get()
 	return step, nil
 }
 
@@ -162,13 +162,13 @@ func (r *runner) awaitValidators(ctx context.Context, until time.Time) {
 		if s.State != NotReached || !needsIstiod(s.Step) || !isIstioKind(s.ID) {
 			continue
 		}
-		revision := s.want.GetLabels()[revisionLabel]
+		revision := s.want.get().GetLabels()[revisionLabel]
 		if tried[revision] {
 			continue
 		}
 		tried[revision] = true
 		_ = poll(ctx, until, func() (bool, error) {
-			_, err := r.apply(ctx, s.resource, s.want, true)
+			_, err := r.apply(ctx, s.resource, s.want.get(), true)
 			_, unanswered := asWebhookError(err)
 			return !unanswered, err
 		})

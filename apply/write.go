@@ -49,7 +49,7 @@ func (r *runner) do(ctx context.Context, s *StepResult) error {
 }
 
 func (r *runner) create(ctx context.Context, s *StepResult) error {
-	form := s.want.DeepCopy()
+	form := s.want.get().DeepCopy()
 	form.SetResourceVersion(never)
 	err := r.write(ctx, s, form)
 	if apierrors.IsConflict(err) {
@@ -62,7 +62,7 @@ func (r *runner) create(ctx context.Context, s *StepResult) error {
 }
 
 func (r *runner) update(ctx context.Context, s *StepResult) error {
-	form := s.want.DeepCopy()
+	form := s.want.get().DeepCopy()
 	if s.take {
 		version, err := r.takeOver(ctx, s.Step)
 		if err != nil {

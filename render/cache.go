@@ -4,8 +4,6 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Cache keeps what renders gave, so that a commit costs what it changes. It may be shared by any number of Renderers and goroutines, and by
@@ -61,7 +59,7 @@ type resourceFile struct {
 
 // partObjects are what came out of a part.
 type partObjects struct {
-	objects []*unstructured.Unstructured
+	objects []*Content
 	bytes   int64
 }
 
@@ -177,7 +175,7 @@ func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
 func (c *Cache) keepPlainFile(key fileKey, objects []Object) {
 	bytes := int64(len(key.path) + 200)
 	for i, o := range objects {
-		bytes += 100 + inMemory*weigh(o.Object)
+		bytes += 100 + inMemory*o.weight()
 		if i == 0 && o.written != nil {
 			bytes += int64(len(o.written.content))
 		}

@@ -121,7 +121,7 @@ func TestSameAsKustomize(t *testing.T) {
 		}
 		var got []*unstructured.Unstructured
 		for _, o := range set.Objects {
-			got = append(got, o.Unstructured)
+			got = append(got, o.Unstructured())
 		}
 		if base := filepath.Base(name); strings.HasPrefix(base, "references") || base == "configurations.txtar" {
 			want, got = unlinked(want), unlinked(got)
@@ -185,7 +185,7 @@ func TestOriginsDoNotShow(t *testing.T) {
 			}
 			var got []*unstructured.Unstructured
 			for _, o := range set.Objects {
-				got = append(got, o.Unstructured)
+				got = append(got, o.Unstructured())
 			}
 			if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
 				t.Errorf("-kustomize +ours:\n%s", diff)

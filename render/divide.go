@@ -135,7 +135,7 @@ func (d *division) level(dir string) (*level, bool) {
 	}
 	const most = 10 // levels that all objects go through
 	d.work += len(l.members)
-	if len(l.members) == 0 || d.work > most*d.v.tree.limits.Objects || !unique(l.members) {
+	if len(l.members) == 0 || d.work > most*d.v.tree.limits.Objects || !distinct(l.members) {
 		return nil, false
 	}
 	if !d.patches(l, false) || !l.settle() || !d.patches(l, true) || !d.counts(l) || !d.prepare(l) {
@@ -225,8 +225,8 @@ func newMember(s *source, leaf int) member {
 	return member{leaf: leaf, source: s, gvk: gvk, now: place{s.name, id.EffectiveNamespace()}, namespace: s.namespace}
 }
 
-// unique says whether no two objects have the same id.
-func unique(members []member) bool {
+// distinct says whether no two objects have the same id.
+func distinct(members []member) bool {
 	type id struct {
 		group, version, kind string
 		place
@@ -257,7 +257,7 @@ func (l *level) settle() bool {
 		m.now.namespace = resid.NewResIdWithNamespace(m.gvk, m.now.name, m.namespace).EffectiveNamespace()
 	}
 	l.byName = nil
-	return unique(l.members)
+	return distinct(l.members)
 }
 
 // named lists the members that have, or have had, a name.

@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // errUndivided says that the build has to be done undivided.
@@ -47,14 +45,14 @@ type builder struct {
 
 	mu    sync.Mutex
 	next  int
-	built [][]*unstructured.Unstructured
+	built [][]*Content
 	bytes int64
 	err   error // the first: from then on no part is begun
 }
 
 // run builds the parts, some side by side if nobody else builds, and puts together what they give.
 func (b *builder) run() ([]Object, error) {
-	b.built = make([][]*unstructured.Unstructured, len(b.parts))
+	b.built = make([][]*Content, len(b.parts))
 	var others sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(b.parts)) - 1 {
 		if builds.TryAcquire(1) {
@@ -97,7 +95,7 @@ func (b *builder) work() {
 }
 
 // part gives the objects of one part, and how large they are.
-func (b *builder) part(p *part) ([]*unstructured.Unstructured, int64, error) {
+func (b *builder) part(p *part) ([]*Content, int64, error) {
 	if err := b.stop(); err != nil {
 		return nil, 0, err
 	}
@@ -115,7 +113,7 @@ func (b *builder) part(p *part) ([]*unstructured.Unstructured, int64, error) {
 	}
 	bytes := int64(0)
 	for _, o := range objects {
-		bytes += weigh(o.Object)
+		bytes += o.weight()
 	}
 	cache.keepPart(p.key, partObjects{objects, bytes})
 	return objects, bytes, nil
@@ -135,13 +133,13 @@ func (b *builder) together() ([]Object, error) {
 	for _, objects := range b.built {
 		for _, o := range objects {
 			i, ok := expected[id{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}]
-			if !ok || all[i].Unstructured != nil {
+			if !ok || all[i].Content != nil {
 				return nil, errUndivided
 			}
-			all[i] = Object{Unstructured: o, Origin: members[i].source.at}
+			all[i] = Object{Content: o, Origin: members[i].source.at}
 		}
 	}
-	all = slices.DeleteFunc(all, func(o Object) bool { return o.Unstructured == nil }) // local, or deleted by a patch
+	all = slices.DeleteFunc(all, func(o Object) bool { return o.Content == nil }) // local, or deleted by a patch
 	if b.loose && settle(slices.Clone(all), b.v.tree.limits) != nil {
 		return nil, errUndivided // only the order of several faults is at stake
 	}

@@ -52,7 +52,7 @@ func robust(t *testing.T, repo fstest.MapFS) {
 			t.Fatalf("%s comes from %s, which has fewer lines", id, o.Origin)
 		}
 		asked := 0
-		fields(o.Object, nil, func(path []string) {
+		fields(o.Unstructured().Object, nil, func(path []string) {
 			const most = 50 // each question parses the document anew
 			if asked++; asked > most {
 				return
@@ -84,7 +84,7 @@ func likeKustomize(t *testing.T, repo fstest.MapFS, set *render.Set) {
 	}
 	var got []*unstructured.Unstructured
 	for _, o := range set.Objects {
-		got = append(got, o.Unstructured)
+		got = append(got, o.Unstructured())
 	}
 	if diff := cmp.Diff(sorted(t, unlinked(want)), sorted(t, unlinked(got))); diff != "" {
 		t.Fatalf("-kustomize +ours:\n%s", diff)

@@ -87,7 +87,7 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 		}
 	}
 	for _, o := range set.Objects {
-		bytes += 200 + inMemory*weigh(o.Object)
+		bytes += 200 + inMemory*o.weight()
 	}
 	for _, f := range set.Files {
 		bytes += int64(100 + len(f.Path) + len(f.Hash))

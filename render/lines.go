@@ -22,7 +22,7 @@ const maxAsked = 1 << 20
 
 // where finds a field of an object: see Object.At.
 func (o Object) where(path []string) Origin {
-	if o.written == nil || o.Unstructured == nil {
+	if o.written == nil || o.Content == nil {
 		return o.Origin
 	}
 	a := o.ask(path)
@@ -71,7 +71,7 @@ type asked struct {
 
 // ask begins a question about an object of which it is known how it was written.
 func (o Object) ask(path []string) *asked {
-	a := &asked{o: o, values: values(o.Object, path), parsed: map[*patchText][]document{}}
+	a := &asked{o: o, values: values(o.Unstructured().Object, path), parsed: map[*patchText][]document{}}
 	for p := o.written.first; p != nil; p = p.next {
 		a.passages = append(a.passages, p)
 	}

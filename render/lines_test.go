@@ -103,7 +103,7 @@ func TestLinesOfPartsAndKept(t *testing.T) {
 		}
 		var b strings.Builder
 		for _, o := range set.Objects {
-			fields(o.Object, nil, func(path []string) { fmt.Fprintln(&b, o.ID(), path, o.At(path...)) })
+			fields(o.Unstructured().Object, nil, func(path []string) { fmt.Fprintln(&b, o.ID(), path, o.At(path...)) })
 		}
 		return b.String()
 	}

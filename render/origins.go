@@ -107,11 +107,11 @@ func (v *vetter) result(r *resource.Resource, at Origin) (Object, error) {
 	if err != nil {
 		return Object{}, fault(at.File, at.Line, "", "%w", &told{fmt.Sprintf("%s %s cannot be written as JSON", r.GetKind(), r.GetName()), err})
 	}
-	o := Object{Unstructured: &unstructured.Unstructured{}, Origin: at}
-	if err := utiljson.Unmarshal(j, &o.Object); err != nil {
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(j, &u.Object); err != nil {
 		return Object{}, fault(at.File, at.Line, "", "%s %s cannot be read as JSON: %w", r.GetKind(), r.GetName(), err)
 	}
-	return o, nil
+	return Object{Content: ContentOf(u), Origin: at}, nil
 }
 
 // origin says where an object comes from. What a generator made comes from the kustomization that has the generator.

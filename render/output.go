@@ -19,8 +19,8 @@ func (s *Set) Digest() string {
 	for _, o := range s.Objects {
 		// Objects came from JSON or YAML, so they can be written as JSON. A caller who put something else in gets a digest that
 		// still depends on it.
-		if err := enc.Encode(o.Object); err != nil {
-			_, _ = fmt.Fprintf(h, "%q %#v\n", err, o.Object)
+		if err := enc.Encode(o.Unstructured().Object); err != nil {
+			_, _ = fmt.Fprintf(h, "%q %#v\n", err, o.Unstructured().Object)
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
@@ -29,7 +29,7 @@ func (s *Set) Digest() string {
 // YAML writes all objects as a stream of YAML documents, in their order.
 func (s *Set) YAML(w io.Writer) error {
 	for i, o := range s.Objects {
-		text, err := yaml.Marshal(o.Object)
+		text, err := yaml.Marshal(o.Unstructured().Object)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.ID(), err)
 		}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 )
 
@@ -191,7 +190,7 @@ func relative(dir, to string) string {
 }
 
 // build runs kustomize over a part. It may be called in many goroutines.
-func (p *part) build(v *vetter, stop func() error) (objects []*unstructured.Unstructured, err error) {
+func (p *part) build(v *vetter, stop func() error) (objects []*Content, err error) {
 	defer caught(&err, v.root)
 	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(newPartFS(p.files, stop), outside(v.root))
 	if err != nil {
@@ -205,7 +204,7 @@ func (p *part) build(v *vetter, stop func() error) (objects []*unstructured.Unst
 		if refersOddly(o) {
 			return nil, errOdd
 		}
-		objects = append(objects, o.Unstructured)
+		objects = append(objects, o.Content)
 	}
 	return objects, nil
 }
@@ -216,7 +215,7 @@ func refersOddly(o Object) bool {
 	switch o.GetKind() {
 	case "HorizontalPodAutoscaler", "Pod", "PodTemplate", "Deployment", "ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Job", "CronJob",
 		"Ingress", "ServiceAccount", "StorageClass", "Role", "ClusterRole", "PersistentVolume", "PersistentVolumeClaim", "APIService", "Service", "ValidatingAdmissionPolicyBinding":
-		return hasOddName(o.Object)
+		return hasOddName(o.Unstructured().Object)
 	case "Node":
 		return true // it refers to a ConfigMap in that way
 	default:

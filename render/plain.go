@@ -139,7 +139,7 @@ func (t *tree) plainObjects(f *file) ([]Object, error) {
 				return nil, fault(f.path, s.at.Line, "call the file kustomization.yaml, or move it out of the path",
 					"the file holds a %s and is not called kustomization.yaml", s.kind)
 			}
-			o := Object{Unstructured: &unstructured.Unstructured{Object: v}, Origin: s.at, written: &written{source: s.bare(), content: f.content}}
+			o := Object{Content: ContentOf(&unstructured.Unstructured{Object: v}), Origin: s.at, written: &written{source: s.bare(), content: f.content}}
 			if local, ok := o.GetAnnotations()[localConfig]; ok && local != "false" {
 				continue
 			}

@@ -30,7 +30,7 @@ func followed(objects []Object) []Object {
 	copied := false
 	for i, o := range objects {
 		from := &names.all[i]
-		content := any(o.Object)
+		content := any(o.Unstructured().Object)
 		changed := false
 		for _, l := range table[o.ID().GroupKind()] {
 			next, ok := rewritten(content, l.path, func(v any) (any, bool) { return l.to(names, from, v) })
@@ -43,7 +43,7 @@ func followed(objects []Object) []Object {
 			objects, copied = slices.Clone(objects), true
 		}
 		root, _ := content.(map[string]any) // as it was before
-		objects[i].Unstructured = &unstructured.Unstructured{Object: root}
+		objects[i].Content = ContentOf(&unstructured.Unstructured{Object: root})
 	}
 	return objects
 }

@@ -120,7 +120,7 @@ func settle(objects []Object, limits Limits) error {
 	bytes := int64(0)
 	for _, o := range objects {
 		bad.add(wellFormed(o))
-		bytes += weigh(o.Object)
+		bytes += o.weight()
 	}
 	if bytes > limits.OutputBytes {
 		return tooLarge(limits)
@@ -161,21 +161,25 @@ func twice(a, b Object) error {
 
 // wellFormed says why the API server could not know what an object is.
 func wellFormed(o Object) error {
+	if o.formed {
+		return nil
+	}
 	at := func(hint, format string, args ...any) error {
 		return fault(o.Origin.File, o.Origin.Line, hint, format, args...)
 	}
-	kind, _ := o.Object["kind"].(string)
+	object := o.Unstructured().Object
+	kind, _ := object["kind"].(string)
 	if kind == "" {
 		return at("", "the object has no kind")
 	}
-	version, _ := o.Object["apiVersion"].(string)
+	version, _ := object["apiVersion"].(string)
 	if version == "" {
 		return at("", "the %s has no apiVersion", kind)
 	}
 	if _, err := schema.ParseGroupVersion(version); err != nil {
 		return at("write group/version, or v1 for the core group", "the apiVersion %q of the %s is none", version, kind)
 	}
-	meta, _ := o.Object["metadata"].(map[string]any)
+	meta, _ := object["metadata"].(map[string]any)
 	for _, key := range []string{"name", "namespace"} {
 		switch v := meta[key].(type) {
 		case string:

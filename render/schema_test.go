@@ -290,7 +290,7 @@ func TestSchemaSideBySide(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		list, _, err := unstructured.NestedSlice(set.Objects[0].Object, "spec", "envoyFilters")
+		list, _, err := unstructured.NestedSlice(set.Objects[0].Unstructured().Object, "spec", "envoyFilters")
 		if err != nil {
 			return err.Error()
 		}

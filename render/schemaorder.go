@@ -44,7 +44,7 @@ func inOrder(objects []Object) ([]Object, error) {
 		if s == nil || len(patches) == 0 || !a.document() {
 			continue
 		}
-		content, changed := s.order(o.Object, a.node, patches)
+		content, changed := s.order(o.Unstructured().Object, a.node, patches)
 		if !changed {
 			continue
 		}
@@ -52,7 +52,7 @@ func inOrder(objects []Object) ([]Object, error) {
 			objects, copied = slices.Clone(objects), true
 		}
 		root, _ := content.(map[string]any) // as it was before
-		objects[i].Unstructured = &unstructured.Unstructured{Object: root}
+		objects[i].Content = ContentOf(&unstructured.Unstructured{Object: root})
 	}
 	return objects, nil
 }

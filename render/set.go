@@ -24,7 +24,7 @@ type Set struct {
 
 // Object is one wanted object and the file that it came from.
 type Object struct {
-	*unstructured.Unstructured
+	*Content
 	Origin Origin
 	// From is the object that this one was expanded from, such as an AppConfiguration; the zero ID when it was written as it is.
 	From ID
@@ -51,11 +51,6 @@ type File struct {
 	Path string
 	// Hash is the Git blob id where the file system knows it, else the sha256 of the content.
 	Hash string
-}
-
-// ID of the object.
-func (o Object) ID() ID {
-	return IDOf(o.Unstructured)
 }
 
 // IDOf gives the ID of any object.

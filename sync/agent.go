@@ -102,9 +102,11 @@ func newSyncer(cfg *rest.Config, reader client.Reader, writer client.Client, opt
 	if err != nil {
 		return nil, nil, err
 	}
+	renderer := NewRenderer()
 	return &Syncer{
 		source:   store,
-		renderer: NewRenderer(),
+		renderer: renderer,
+		cache:    renderer.Cache,
 		checker:  check.New(),
 		surveyor: applier,
 		applier:  applier,
@@ -148,7 +150,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(giveMemoryBack)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(memoryKeeper{rest: syncer.rest}.run)); err != nil {
 		return fmt.Errorf("add what gives memory back: %w", err)
 	}
 	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only

@@ -40,6 +40,7 @@ type applier interface {
 type Syncer struct {
 	source   source
 	renderer renderer
+	cache    *render.Cache // of the renderer; nil where there is none
 	checker  checker
 	surveyor surveyor
 	applier  applier

@@ -133,7 +133,7 @@ func set(name string) *render.Set {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "apps"},
 	}}
-	return &render.Set{Objects: []render.Object{{Unstructured: u}}}
+	return &render.Set{Objects: []render.Object{{Content: render.ContentOf(u)}}}
 }
 
 func (w *world) Check(_ context.Context, q check.Request) (*check.Report, error) {

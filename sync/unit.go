@@ -79,6 +79,8 @@ type unit struct {
 	readiness readyExpressions
 	// follows is the Mooring whose commits this one promotes; nil for none.
 	follows atomic.Pointer[types.NamespacedName]
+	// sets that the unit holds between passes.
+	sets atomic.Pointer[[]*render.Set]
 	// soaks is when a commit will be proven there, if nothing happens; zero for never.
 	soaks         time.Time
 	promotionExpr compiledExpr
@@ -99,10 +101,17 @@ type unit struct {
 	checks healthChecks
 }
 
-// note keeps what others ask of the last pass. Nothing of it may point into the outcome, which holds the whole plan.
+// note keeps what others ask of a unit between passes. Nothing of it may point into the outcome, which holds the whole plan.
 func (u *unit) note(out Outcome) {
 	u.keeps.Store(out.Plan != nil && out.Plan.Waits())
 	u.awaits.Store(new(slices.Clone(out.Awaits)))
+	var sets []*render.Set
+	for _, t := range []*target{u.latest, u.inforce} {
+		if t != nil {
+			sets = append(sets, t.set)
+		}
+	}
+	u.sets.Store(&sets)
 }
 
 // units of an agent.
@@ -131,6 +140,22 @@ func (us *units) forget(name types.NamespacedName) {
 	us.mu.Lock()
 	defer us.mu.Unlock()
 	delete(us.units, name)
+}
+
+// rest lets go of what no Mooring works with at this moment; see [render.Set.Rest].
+func (us *units) rest() (letGo int64) {
+	us.mu.Lock()
+	var sets []*render.Set
+	for _, u := range us.units {
+		if held := u.sets.Load(); held != nil {
+			sets = append(sets, *held...)
+		}
+	}
+	us.mu.Unlock()
+	for _, s := range sets {
+		letGo += s.Rest()
+	}
+	return letGo
 }
 
 // keepers are the Moorings of this agent that keep something for another one.

@@ -128,8 +128,8 @@ func (p *pass) lookBeside(ctx context.Context, t *target) {
 	if s := p.unit.strays; s.among.Value() != n || s.commit != t.rev.Commit || s.digest != t.digest {
 		wants := make([]*unstructured.Unstructured, 0, len(t.set.Objects))
 		for _, o := range t.set.Objects {
-			if o.Unstructured != nil {
-				wants = append(wants, o.Unstructured)
+			if o.Content != nil {
+				wants = append(wants, o.Unstructured())
 			}
 		}
 		p.unit.strays = strays{among: weak.Make(n), commit: t.rev.Commit, digest: t.digest, found: n.Find(wants)}

@@ -35,7 +35,7 @@ func newPeopled() *peopled {
 func (w *peopled) Render(ctx context.Context, fsys fs.FS, dir string) (*render.Set, error) {
 	s, err := w.world.Render(ctx, fsys, dir)
 	if err == nil {
-		s.Objects = append(s.Objects, render.Object{Unstructured: routeOf("reviews")})
+		s.Objects = append(s.Objects, render.Object{Content: render.ContentOf(routeOf("reviews"))})
 	}
 	return s, err
 }

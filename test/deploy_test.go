@@ -56,7 +56,7 @@ func deployed[T any](t *testing.T, kind string) []T {
 			continue
 		}
 		var typed T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.UnstructuredContent(), &typed, true); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Unstructured().Object, &typed, true); err != nil {
 			t.Errorf("%s: %v", o.ID(), err)
 		}
 		list = append(list, typed)
@@ -369,7 +369,7 @@ func TestRightsSuffice(t *testing.T) {
 			t.Fatal(err)
 		}
 		opts := metav1.ApplyOptions{FieldManager: "mooring"}
-		if err := applyAs(t, agent, mapping, o.Unstructured, opts); err != nil {
+		if err := applyAs(t, agent, mapping, o.Unstructured(), opts); err != nil {
 			t.Errorf("apply %s: %v", o.ID(), err)
 		}
 	}

@@ -234,7 +234,7 @@ func TestMonitoringFitsTogether(t *testing.T) {
 				t.Errorf("%s lacks the label %s=%s", o.ID(), k, v)
 			}
 		}
-		if text, _ := json.Marshal(o.UnstructuredContent()); !strings.Contains(string(text), `"name":"`+monitor.Spec.Endpoints[0].Port+`"`) {
+		if text, _ := json.Marshal(o.Unstructured().Object); !strings.Contains(string(text), `"name":"`+monitor.Spec.Endpoints[0].Port+`"`) {
 			t.Errorf("%s has no port %s", o.ID(), monitor.Spec.Endpoints[0].Port)
 		}
 	}

@@ -27,7 +27,7 @@ func (w *world) set(manifests ...string) *render.Set {
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(m, "NS", w.namespace)), &o.Object); err != nil {
 			w.t.Fatal(err)
 		}
-		set.Objects = append(set.Objects, render.Object{Unstructured: o, Origin: render.Origin{File: "git.yaml", Line: 1}})
+		set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(o), Origin: render.Origin{File: "git.yaml", Line: 1}})
 	}
 	return set
 }

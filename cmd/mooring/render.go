@@ -61,12 +61,12 @@ func (c *cli) render(ctx context.Context, o *renderOptions, path string) error {
 	if o.output == outputJSON {
 		items := make([]runtime.Object, len(set.Objects))
 		for i, object := range set.Objects {
-			items[i] = object.Unstructured
+			items[i] = object.Unstructured()
 		}
 		return writeJSON(c.out, listOf(items))
 	}
 	for i, object := range set.Objects {
-		text, err := yaml.Marshal(object.Object)
+		text, err := yaml.Marshal(object.Unstructured().Object)
 		if err != nil {
 			return fmt.Errorf("print %s: %w", object.ID(), err)
 		}

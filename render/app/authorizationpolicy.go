@@ -171,7 +171,7 @@ func (b *builder) authorize(p *AuthorizationPolicy, key string, block []string) 
 	if len(b.objects) == before {
 		return
 	}
-	made := b.objects[before]
+	made := b.objects[before].Unstructured() // nobody else has it yet
 	if p.Patch != nil && !p.saysWhom() {
 		if rules, _, _ := unstructured.NestedSlice(made.Object, "spec", "rules"); len(rules) == 0 {
 			b.noRules(p, below(block, "patch"))

@@ -83,7 +83,7 @@ func (b *builder) emit(kind schema.GroupVersionKind, key string, spec json.Marsh
 	u.SetNamespace(b.app.Namespace)
 	u.SetLabels(b.labels())
 	u.SetAnnotations(b.annotations())
-	b.objects = append(b.objects, render.Object{Unstructured: u, Origin: b.object.At(at(block...)...), From: b.object.ID()})
+	b.objects = append(b.objects, render.Object{Content: render.ContentOf(u), Origin: b.object.At(at(block...)...), From: b.object.ID()})
 }
 
 // specOf gives the spec as JSON values: what was generated and patched, or what stands there raw.

@@ -69,7 +69,7 @@ func (e Expander) begin(o render.Object, around *surroundings) (*builder, error)
 	if b.domain == "" {
 		b.domain = DefaultClusterDomain
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &b.app); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Unstructured().Object, &b.app); err != nil {
 		return nil, faultAt(o, nil, "", "%w", fmt.Errorf("read the %s: %w", Kind, err))
 	}
 	return b, nil

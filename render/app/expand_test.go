@@ -125,7 +125,7 @@ func rendered(t *testing.T, repository fs.FS, dir string) map[string]string {
 			continue // stands beside the AppConfiguration
 		}
 		accepted(t, o)
-		text, err := yaml.Marshal(o.Object)
+		text, err := yaml.Marshal(o.Unstructured().Object)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func accepted(t *testing.T, o render.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(o.Object["spec"])
+	text, err := json.Marshal(o.Unstructured().Object["spec"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,20 +150,20 @@ func TestObjectsAreNotWrittenTo(t *testing.T) {
 		}
 		var before []any
 		for _, o := range set.Objects {
-			before = append(before, o.DeepCopy().Object)
+			before = append(before, o.Unstructured().DeepCopy().Object)
 		}
 		expanded, _, err := app.Expander{}.Expand(t.Context(), set.Objects)
 		if err != nil || len(expanded) == 0 {
 			t.Fatal(err)
 		}
 		for _, o := range expanded { // whoever gets these may write
-			o.SetName("other")
-			o.SetLabels(map[string]string{"other": "other"})
+			o.Unstructured().SetName("other")
+			o.Unstructured().SetLabels(map[string]string{"other": "other"})
 		}
 		var after []any
 		for _, o := range set.Objects {
 			if o.GetKind() == app.Kind {
-				after = append(after, o.Object)
+				after = append(after, o.Unstructured().Object)
 			} else {
 				after = append(after, nil)
 			}

@@ -68,15 +68,16 @@ func conforms(o render.Object) error {
 		return err
 	}
 	var bad render.Faults
-	content := runtime.DeepCopyJSON(o.Object)
+	object := o.Unstructured().Object
+	content := runtime.DeepCopyJSON(object)
 	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
 	for _, unknown := range pruning.PruneWithOptions(content, rules.structural, true, options) {
 		bad.Add(faultAt(o, pathOf(unknown), "look at its spelling and indentation", "there is no such field"))
 	}
-	found := validation.ValidateCustomResource(nil, o.Object, rules.schema)
-	found = append(found, listtype.ValidateListSetsAndMaps(nil, rules.structural, o.Object)...)
+	found := validation.ValidateCustomResource(nil, object, rules.schema)
+	found = append(found, listtype.ValidateListSetsAndMaps(nil, rules.structural, object)...)
 	if len(found) == 0 { // the rules rely on the types
-		fromRules, _ := rules.rules.Validate(context.Background(), nil, rules.structural, o.Object, nil, math.MaxInt64)
+		fromRules, _ := rules.rules.Validate(context.Background(), nil, rules.structural, object, nil, math.MaxInt64)
 		found = append(found, fromRules...)
 	}
 	// The library goes through maps, so its order is another each time.

@@ -30,7 +30,7 @@ func survey(objects []render.Object) *surroundings {
 	s := &surroundings{services: map[serviceKey]*service{}}
 	for _, o := range objects {
 		if gvk := o.GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Service" {
-			s.services[serviceKey{o.GetNamespace(), o.GetName()}] = readService(o.Object)
+			s.services[serviceKey{o.GetNamespace(), o.GetName()}] = readService(o.Unstructured().Object)
 		}
 	}
 	return s

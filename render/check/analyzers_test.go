@@ -104,7 +104,7 @@ func TestForeignFaultsDoNotBlock(t *testing.T) {
 		Cluster: &world.Cluster{},
 	}
 	for _, o := range objects(t, "cluster.yaml", []byte(strings.TrimPrefix(catalog, "\n"))) {
-		q.Cluster.Objects = append(q.Cluster.Objects, o.Unstructured)
+		q.Cluster.Objects = append(q.Cluster.Objects, o.Unstructured())
 	}
 	report, err := check.New().Check(t.Context(), q)
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *Checker) markKnown(ctx context.Context, report *Report, q Request, befo
 	have = append(have, q.house().living(ctx, q.Set, before.world)...)
 	for _, o := range q.Set.Objects {
 		if lives := before.world.Find(o.ID()); lives != nil && !lives.MetadataOnly {
-			have = append(have, c.checkObject(living(lives.Unstructured))...)
+			have = append(have, c.checkObject(living(lives.Unstructured()))...)
 		}
 	}
 	count := map[fault]int{}

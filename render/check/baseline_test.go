@@ -41,7 +41,7 @@ func clusterOf(t *testing.T, text string) *world.Cluster {
 	t.Helper()
 	c := &world.Cluster{}
 	for _, o := range objects(t, "live", []byte(text)) {
-		c.Objects = append(c.Objects, o.Unstructured)
+		c.Objects = append(c.Objects, o.Unstructured())
 	}
 	return c
 }
@@ -104,7 +104,7 @@ func TestWhatTheMeshHasAlreadyIsKnown(t *testing.T) {
 func TestSuppression(t *testing.T) {
 	annotated := func(text string) *render.Set {
 		s := setOf(t, retired)
-		s.Objects[0].SetAnnotations(map[string]string{check.SuppressAnnotation: text})
+		s.Objects[0].Unstructured().SetAnnotations(map[string]string{check.SuppressAnnotation: text})
 		return s
 	}
 	from := setOf(t, retired)

@@ -174,10 +174,10 @@ func (c *Checker) checkObject(o render.Object) []Finding {
 }
 
 func (c *Checker) verdicts(o render.Object) []verdict {
-	if o.Unstructured == nil {
+	if o.Content == nil {
 		return c.examine(o)
 	}
-	return c.structure.Of(o.Unstructured, func() []verdict { return c.examine(o) })
+	return c.structure.Of(o.Unstructured(), func() []verdict { return c.examine(o) })
 }
 
 func (c *Checker) examine(o render.Object) (found []verdict) {
@@ -209,7 +209,7 @@ func runRule(r rule, s *subject) (found []verdict) {
 
 // idOf names an object, be it none at all.
 func idOf(o render.Object) render.ID {
-	if o.Unstructured == nil {
+	if o.Content == nil {
 		return render.ID{}
 	}
 	return o.ID()
@@ -217,5 +217,5 @@ func idOf(o render.Object) render.ID {
 
 // living is a living object as the rules on single objects see it.
 func living(u *unstructured.Unstructured) render.Object {
-	return render.Object{Unstructured: u}
+	return render.Object{Content: render.ContentOf(u)}
 }

@@ -91,7 +91,7 @@ func objects(t testing.TB, name string, data []byte) []render.Object {
 		if err := u.UnmarshalJSON(js); err != nil {
 			t.Fatalf("%s:%d: %v", name, begin, err)
 		}
-		list = append(list, render.Object{Unstructured: u, Origin: render.Origin{File: name, Line: begin}})
+		list = append(list, render.Object{Content: render.ContentOf(u), Origin: render.Origin{File: name, Line: begin}})
 	}
 	return list
 }

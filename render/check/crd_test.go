@@ -57,12 +57,12 @@ func TestEveryFieldOfTheDefinitions(t *testing.T) {
 			var set render.Set
 			for _, value := range samples(&spec) {
 				fields++
-				set.Objects = append(set.Objects, render.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
+				set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(&unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": crd.Spec.Group + "/" + v.Name,
 					"kind":       crd.Spec.Names.Kind,
 					"metadata":   map[string]any{"name": fmt.Sprintf("n%d", fields), "namespace": "shop"},
 					"spec":       value,
-				}}})
+				}})})
 			}
 			found, err := check.Check(t.Context(), &set)
 			if err != nil {

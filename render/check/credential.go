@@ -74,7 +74,7 @@ type maker struct {
 }
 
 func makerOf(o *world.Object) maker {
-	content := fmt.Sprint(o.UnstructuredContent())
+	content := fmt.Sprint(o.Unstructured().Object)
 	return maker{o.ID.String(), o.ID.Namespace, strings.Contains(content, "reflector") || strings.Contains(content, "replicat")}
 }
 
@@ -95,7 +95,7 @@ func (v *view) secretMakers(name string) []maker {
 		{"bitnami.com", "SealedSecret", []string{"spec", "template", "metadata", "name"}},
 	} {
 		for _, o := range v.Of(k.group, k.kind) {
-			made := text(o.Unstructured, k.path...)
+			made := text(o.Unstructured(), k.path...)
 			if made == name || made == "" && k.kind != "Certificate" && o.ID.Name == name {
 				all = append(all, makerOf(o))
 			}

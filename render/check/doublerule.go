@@ -100,10 +100,10 @@ func (v *view) reportLost(older, younger destinationRule) {
 // born is when an object was made. What does not live yet is younger than all that does; the set does not say when its objects were made.
 func (v *view) born(o *world.Object) time.Time {
 	if v.before == nil {
-		return o.GetCreationTimestamp().Time
+		return o.Unstructured().GetCreationTimestamp().Time
 	}
 	if lives := v.before.Find(o.ID); lives != nil {
-		return lives.GetCreationTimestamp().Time
+		return lives.Unstructured().GetCreationTimestamp().Time
 	}
 	return time.Unix(1<<40, 0)
 }

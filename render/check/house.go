@@ -44,13 +44,13 @@ func (h house) checkSet(ctx context.Context, set *render.Set, before *world.Worl
 		return nil, nil
 	}
 	for _, o := range set.Objects {
-		if o.Unstructured == nil {
+		if o.Content == nil {
 			continue
 		}
 		var old map[string]any
 		if before != nil {
 			if lives := before.Find(o.ID()); lives != nil && !lives.MetadataOnly {
-				old = lives.UnstructuredContent()
+				old = lives.Unstructured().Object
 			}
 		}
 		found = append(found, h.checkObject(ctx, o, old)...)
@@ -68,7 +68,7 @@ func (h house) checkObject(ctx context.Context, o render.Object, old map[string]
 		if !p.Matches(id.Group, id.Kind, id.Namespace, id.Name) {
 			continue
 		}
-		violations, err := p.Check(ctx, o.UnstructuredContent(), old, h.mooring)
+		violations, err := p.Check(ctx, o.Unstructured().Object, old, h.mooring)
 		if err != nil {
 			f := policyRule.finding(id, o.Origin, problem{
 				Message: fmt.Sprintf("the policy %s (%s) could not be evaluated: %s", p.Name, p.File, strings.Join(strings.Fields(err.Error()), " ")),
@@ -92,7 +92,7 @@ func (h house) living(ctx context.Context, set *render.Set, before *world.World)
 	var found []Finding
 	for _, o := range set.Objects {
 		if lives := before.Find(idOf(o)); lives != nil && !lives.MetadataOnly {
-			found = append(found, h.checkObject(ctx, living(lives.Unstructured), nil)...)
+			found = append(found, h.checkObject(ctx, living(lives.Unstructured()), nil)...)
 		}
 	}
 	return found

@@ -73,7 +73,7 @@ func (v *view) readsTokens(p authorization, root string) bool {
 		}
 	}
 	for _, o := range v.Of(networkingGroup, "EnvoyFilter") {
-		if strings.Contains(fmt.Sprint(o.UnstructuredContent()["spec"]), "jwt_authn") {
+		if strings.Contains(fmt.Sprint(o.Unstructured().Object["spec"]), "jwt_authn") {
 			return true
 		}
 	}

@@ -114,8 +114,8 @@ func translate(found []Finding, set *render.Set) {
 }
 
 func contentOf(o render.Object) map[string]any {
-	if o.Unstructured == nil {
+	if o.Content == nil {
 		return nil
 	}
-	return o.UnstructuredContent()
+	return o.Unstructured().Object
 }

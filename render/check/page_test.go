@@ -145,13 +145,13 @@ func cluster(t *testing.T, f txtar.File) *world.Cluster {
 	c := &world.Cluster{MetadataOnly: map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Secret"}: true}}
 	for _, o := range objects(t, f.Name, f.Data) {
 		if c.MetadataOnly[o.ID().GroupKind()] {
-			for field := range o.Object {
+			for field := range o.Unstructured().Object {
 				if field != "apiVersion" && field != "kind" && field != "metadata" {
-					delete(o.Object, field)
+					delete(o.Unstructured().Object, field)
 				}
 			}
 		}
-		c.Objects = append(c.Objects, o.Unstructured)
+		c.Objects = append(c.Objects, o.Unstructured())
 	}
 	return c
 }

@@ -46,7 +46,7 @@ func (s *subject) compareRefusals() {
 	}
 	s.compared = true // before the calls: should one panic, the second rule must not report the same
 	// No context: what is found is remembered, so it must not be cut short, and the API server's limit on the cost of rules bounds it.
-	found, err := s.schemas.Check(context.Background(), s.Unstructured)
+	found, err := s.schemas.Check(context.Background(), s.Unstructured())
 	if err != nil {
 		found = []schema.Fault{{Message: "not comparable with its definition: " + err.Error()}}
 	}
@@ -86,9 +86,10 @@ func (s *subject) saysSame(f schema.Fault, text string, texts []string) bool {
 // textsWithout are Istio's errors about the object without one value; nil when it cannot be read without it.
 func (s *subject) textsWithout(steps []string) []string {
 	other := *s
-	other.Unstructured = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.root())}
+	root := runtime.DeepCopyJSON(s.root())
+	root["spec"] = remove(root["spec"], steps[1:])
+	other.Content = render.ContentOf(&unstructured.Unstructured{Object: root})
 	other.validated = false
-	other.root()["spec"] = remove(other.root()["spec"], steps[1:])
 	var err error
 	if other.config, err = other.decode(); err != nil {
 		return nil
@@ -145,13 +146,13 @@ func simple(v any) bool {
 func (c *Checker) ownDefinitions(set *render.Set) (own map[kinds.GroupKind]*schema.Definition, found []Finding) {
 	own = map[kinds.GroupKind]*schema.Definition{}
 	for _, o := range set.Objects {
-		if o.Unstructured == nil || o.GroupVersionKind().GroupKind() != (kinds.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		if o.Content == nil || o.GroupVersionKind().GroupKind() != (kinds.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 			continue
 		}
-		if c.kinds.hasGroup(text(o.Unstructured, "spec", "group")) {
+		if c.kinds.hasGroup(text(o.Unstructured(), "spec", "group")) {
 			continue
 		}
-		made := c.definitions.Of(o.Unstructured, func() definition { return define(o.Unstructured) })
+		made := c.definitions.Of(o.Unstructured(), func() definition { return define(o.Unstructured()) })
 		if made.err != nil {
 			found = append(found, refused.finding(o.ID(), o.Origin, problem{Field: "spec", Message: made.err.Error()}))
 			continue
@@ -184,10 +185,10 @@ func (c *Checker) checkOwn(ctx context.Context, set *render.Set) ([]Finding, err
 		return found, nil
 	}
 	for _, o := range set.Objects {
-		if o.Unstructured == nil || own[o.GroupVersionKind().GroupKind()] == nil {
+		if o.Content == nil || own[o.GroupVersionKind().GroupKind()] == nil {
 			continue
 		}
-		faults, err := own[o.GroupVersionKind().GroupKind()].Check(ctx, o.Unstructured)
+		faults, err := own[o.GroupVersionKind().GroupKind()].Check(ctx, o.Unstructured())
 		if err != nil {
 			return nil, err
 		}

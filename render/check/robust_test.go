@@ -29,9 +29,9 @@ func (broken) MarshalJSON() ([]byte, error) { panic("no JSON of this") }
 
 func object(apiVersion, kind, name string, spec any) render.Object {
 	return render.Object{
-		Unstructured: &unstructured.Unstructured{Object: map[string]any{
+		Content: render.ContentOf(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": "shop"}, "spec": spec,
-		}},
+		}}),
 		Origin: render.Origin{File: name + ".yaml", Line: 1},
 	}
 }
@@ -120,13 +120,13 @@ func TestCheckLeavesTheSetAlone(t *testing.T) {
 	for i, set := range archiveSets(t) {
 		var before []any
 		for _, o := range set.Objects {
-			before = append(before, o.DeepCopy().Object)
+			before = append(before, o.Unstructured().DeepCopy().Object)
 		}
 		if _, err := check.Check(t.Context(), set); err != nil {
 			t.Fatal(err)
 		}
 		for j, o := range set.Objects {
-			if !reflect.DeepEqual(before[j], any(o.UnstructuredContent())) {
+			if !reflect.DeepEqual(before[j], any(o.Unstructured().Object)) {
 				t.Errorf("set %d: %s was changed", i, o.ID())
 			}
 		}
@@ -166,7 +166,7 @@ func TestMetadataFields(t *testing.T) {
 		}
 	}
 	o := object("v1", "ConfigMap", "a", nil)
-	o.UnstructuredContent()["metadata"] = meta
+	o.Unstructured().Object["metadata"] = meta
 	found, err := check.Check(t.Context(), &render.Set{Objects: []render.Object{o}})
 	if err != nil || len(found) != 0 {
 		t.Errorf("got %v, %v", found, err)
@@ -178,7 +178,7 @@ func TestMetadataFields(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	for _, set := range archiveSets(f) {
 		for _, o := range set.Objects {
-			data, err := yaml.Marshal(o.UnstructuredContent())
+			data, err := yaml.Marshal(o.Unstructured().Object)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func FuzzCheck(f *testing.F) {
 		if u.UnmarshalJSON(js) != nil {
 			return
 		}
-		found, err := check.Check(t.Context(), &render.Set{Objects: []render.Object{{Unstructured: u}}})
+		found, err := check.Check(t.Context(), &render.Set{Objects: []render.Object{{Content: render.ContentOf(u)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

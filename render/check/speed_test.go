@@ -28,11 +28,11 @@ func crowd(tb testing.TB, n int) *render.Set {
 			tb.Fatal(err)
 		}
 		o := object(shape.apiVersion, shape.kind, name, spec)
-		js, err := o.MarshalJSON()
+		js, err := o.Unstructured().MarshalJSON()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if err := o.UnmarshalJSON(js); err != nil { // whole numbers as a render has them
+		if err := o.Unstructured().UnmarshalJSON(js); err != nil { // whole numbers as a render has them
 			tb.Fatal(err)
 		}
 		set.Objects = append(set.Objects, o)

@@ -47,7 +47,7 @@ func TestFiveHundredChecks(t *testing.T) {
 		set := setOf(t, fmt.Sprintf(steadyMesh, i+1))
 		cluster := &world.Cluster{}
 		for _, o := range setOf(t, fmt.Sprintf(steadyMesh, i)).Objects {
-			cluster.Objects = append(cluster.Objects, o.Unstructured)
+			cluster.Objects = append(cluster.Objects, o.Unstructured())
 		}
 		report, err := checker.Check(t.Context(), check.Request{Set: set, Cluster: cluster, Policies: policies, Mooring: map[string]any{"name": "prod"}})
 		if err != nil {

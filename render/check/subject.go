@@ -41,7 +41,7 @@ type subject struct {
 
 // root is the object as it was written: the accessors of Unstructured leave out what has not the type that they expect.
 func (s *subject) root() map[string]any {
-	return s.UnstructuredContent()
+	return s.Unstructured().Object
 }
 
 func newSubject(kinds kindIndex, o render.Object) *subject {

@@ -75,7 +75,7 @@ func annotated(set *render.Set) (map[render.ID]map[string]string, []Finding) {
 	accepted := map[render.ID]map[string]string{}
 	var found []Finding
 	for _, o := range set.Objects {
-		if o.Unstructured == nil {
+		if o.Content == nil {
 			continue
 		}
 		annotation := o.GetAnnotations()[SuppressAnnotation]

@@ -21,7 +21,7 @@ type focus struct {
 func focusOn(set *render.Set, w *world.World) *focus {
 	f := &focus{namespaces: map[string]bool{}, hosts: map[string]bool{}}
 	for _, o := range set.Objects {
-		if o.Unstructured == nil {
+		if o.Content == nil {
 			continue
 		}
 		if known := w.Find(o.ID()); known != nil {

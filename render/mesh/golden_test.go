@@ -71,10 +71,10 @@ func summary(set *render.Set) string {
 			continue
 		}
 		fmt.Fprint(&b, o.ID())
-		if replicas, found, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas"); found {
+		if replicas, found, _ := unstructured.NestedFieldNoCopy(o.Unstructured().Object, "spec", "replicas"); found {
 			fmt.Fprintf(&b, " ×%v", replicas)
 		}
-		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		containers, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "spec", "template", "spec", "containers")
 		for _, c := range containers {
 			fmt.Fprintf(&b, " %v", c.(map[string]any)["image"])
 		}

@@ -19,9 +19,9 @@ import (
 // made is an IstioOperator with a spec that no YAML is needed for.
 func made(spec any) []render.Object {
 	return []render.Object{{
-		Unstructured: &unstructured.Unstructured{Object: map[string]any{
+		Content: render.ContentOf(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "install.istio.io/v1alpha1", "kind": "IstioOperator", "metadata": map[string]any{"name": "mesh"}, "spec": spec,
-		}},
+		}}),
 		Origin: render.Origin{File: "mesh.yaml", Line: 3},
 	}}
 }
@@ -139,9 +139,9 @@ func TestMachineDoesNotMatter(t *testing.T) {
 // TestOthersAreLeftAlone: what is no IstioOperator comes out as it went in, also a kind of that name in another group.
 func TestOthersAreLeftAlone(t *testing.T) {
 	other := made(nil)
-	other[0].SetAPIVersion("example.com/v1")
+	other[0].Unstructured().SetAPIVersion("example.com/v1")
 	got, warnings, err := mesh.Expander{}.Expand(t.Context(), other)
-	if err != nil || len(warnings) > 0 || len(got) != 1 || got[0].Unstructured != other[0].Unstructured {
+	if err != nil || len(warnings) > 0 || len(got) != 1 || got[0].Content != other[0].Content {
 		t.Errorf("got %v, %v, %v", got, warnings, err)
 	}
 }

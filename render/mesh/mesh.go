@@ -90,7 +90,7 @@ func (i installation) render(ctx context.Context) ([]render.Object, []render.War
 	for _, u := range made {
 		seal{i.defaults.Version, i.GetName()}.stamp(u)
 		leaveToIstiod(u)
-		objects = append(objects, render.Object{Unstructured: u, Origin: i.Origin, From: i.ID()})
+		objects = append(objects, render.Object{Content: render.ContentOf(u), Origin: i.Origin, From: i.ID()})
 	}
 	for _, text := range heard {
 		warnings = append(warnings, render.Warning{Object: i.ID(), Origin: i.Origin, Text: text})
@@ -101,7 +101,7 @@ func (i installation) render(ctx context.Context) ([]render.Object, []render.War
 // input is the IstioOperator as Istio is given it: with hub and tag, and without what is no business of a render.
 func (i installation) input() map[string]any {
 	spec := map[string]any{}
-	if given, ok := i.DeepCopy().Object["spec"].(map[string]any); ok {
+	if given, ok := i.Unstructured().DeepCopy().Object["spec"].(map[string]any); ok {
 		spec = given
 	}
 	if s, _ := spec["hub"].(string); s == "" {

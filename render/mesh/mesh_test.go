@@ -154,7 +154,7 @@ func TestSameAsIstioctl(t *testing.T) {
 				}
 				got := map[string]string{}
 				for _, o := range mustExpand(t, operator(spec)).Objects {
-					got[o.ID().String()] = text(t, o.Unstructured, false)
+					got[o.ID().String()] = text(t, o.Unstructured(), false)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("-istioctl +ours:\n%s", diff)
@@ -177,7 +177,7 @@ func TestValidatorOfAllObjects(t *testing.T) {
 				continue
 			}
 			name := o.GetName()
-			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+			hooks, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "webhooks")
 			if _, found := hooks[0].(map[string]any)["objectSelector"]; found {
 				name += " with the label"
 			}
@@ -199,15 +199,15 @@ func TestNothingOfTheSources(t *testing.T) {
 			if o.GetKind() == "CustomResourceDefinition" {
 				continue // its examples are text
 			}
-			out := text(t, o.Unstructured, false)
+			out := text(t, o.Unstructured(), false)
 			if found := bad.FindAllString(out, -1); found != nil {
 				t.Errorf("%s: %s has %q", profile, o.ID(), found)
 			}
 			images += strings.Count(out, mesh.DefaultHub)
-			if labels, _, _ := unstructured.NestedMap(o.Object, "spec", "selector", "matchLabels"); labels["app.kubernetes.io/version"] != nil {
+			if labels, _, _ := unstructured.NestedMap(o.Unstructured().Object, "spec", "selector", "matchLabels"); labels["app.kubernetes.io/version"] != nil {
 				t.Errorf("%s: %s selects by version, which cannot change", profile, o.ID())
 			}
-			if hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks"); strings.HasPrefix(o.GetKind(), "Validating") {
+			if hooks, _, _ := unstructured.NestedSlice(o.Unstructured().Object, "webhooks"); strings.HasPrefix(o.GetKind(), "Validating") {
 				for _, h := range hooks {
 					if policy := h.(map[string]any)["failurePolicy"]; policy == "Ignore" {
 						t.Errorf("%s: %s fails open", profile, o.ID())
@@ -246,7 +246,7 @@ func TestManyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := text(t, built.Objects[0].Unstructured, false)
+	before := text(t, built.Objects[0].Unstructured(), false)
 	digests := make([]string, 4)
 	var group sync.WaitGroup
 	for n := range digests {
@@ -269,7 +269,7 @@ func TestManyAtOnce(t *testing.T) {
 	if slices.Sort(digests); digests[0] != digests[len(digests)-1] {
 		t.Errorf("not the same side by side: %v", digests)
 	}
-	if after := text(t, built.Objects[0].Unstructured, false); after != before {
+	if after := text(t, built.Objects[0].Unstructured(), false); after != before {
 		t.Errorf("the IstioOperator was changed: %s", cmp.Diff(before, after))
 	}
 }

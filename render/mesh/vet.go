@@ -25,12 +25,12 @@ func (i installation) vet() error {
 	if v := i.GroupVersionKind().Version; v != version {
 		return i.fault([]string{"apiVersion"}, "write "+group+"/"+version, "there is no version %s of an IstioOperator", v)
 	}
-	if weight, deep := measure(i.Object.Object, maxDepth); deep {
+	if weight, deep := measure(i.Unstructured().Object, maxDepth); deep {
 		return i.fault([]string{"spec"}, "", "is nested deeper than %d levels", maxDepth)
 	} else if weight > maxBytes {
 		return i.fault([]string{"spec"}, "", "is larger than %d KiB", maxBytes>>10)
 	}
-	given, found := i.Object.Object["spec"]
+	given, found := i.Unstructured().Object["spec"]
 	if !found || given == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (f *fixture) set(stream string) *render.Set {
 		}
 		if u.Object != nil {
 			u.SetNamespace(cmp.Or(u.GetNamespace(), f.ns))
-			set.Objects = append(set.Objects, render.Object{Unstructured: u})
+			set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(u)})
 		}
 	}
 	return set

@@ -107,7 +107,7 @@ func serverFinds(t *testing.T, w *world.World, set *render.Set) string {
 	ns := w.Cluster.Namespace(t)
 	found := ""
 	for _, o := range set.Objects {
-		u := o.DeepCopy()
+		u := o.Unstructured().DeepCopy()
 		if u.GetNamespace() != "" {
 			u.SetNamespace(ns)
 		}

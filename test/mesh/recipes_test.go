@@ -189,7 +189,7 @@ func objects(t *testing.T, dir fs.FS, folder string) []*unstructured.Unstructure
 	}
 	var out []*unstructured.Unstructured
 	for _, o := range set.Objects {
-		out = append(out, o.Unstructured)
+		out = append(out, o.Unstructured())
 	}
 	return out
 }

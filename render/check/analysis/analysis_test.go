@@ -41,7 +41,7 @@ func objects(t testing.TB, text string) []*unstructured.Unstructured {
 func set(objects ...*unstructured.Unstructured) *render.Set {
 	s := &render.Set{}
 	for _, u := range objects {
-		s.Objects = append(s.Objects, render.Object{Unstructured: u})
+		s.Objects = append(s.Objects, render.Object{Content: render.ContentOf(u)})
 	}
 	return s
 }

@@ -203,7 +203,7 @@ func statusOf(o *world.Object) (status config.Status) {
 	if !o.Foreign || o.MetadataOnly {
 		return nil
 	}
-	written, _, _ := unstructured.NestedMap(o.Object.Unstructured.Object, "status")
+	written, _, _ := unstructured.NestedMap(o.Unstructured().Object, "status")
 	if written["conditions"] == nil && written["addresses"] == nil && written["parents"] == nil {
 		return nil
 	}

@@ -70,7 +70,7 @@ func (o *origin) FieldMap() map[string]int {
 	if o.numbers == nil {
 		o.fields, o.values, o.numbers = []string{""}, []any{nil}, map[string]int{}
 		if o.object != nil {
-			o.number("", "", o.object.Unstructured.Object)
+			o.number("", "", o.object.Unstructured().Object)
 		}
 	}
 	return o.numbers

@@ -156,7 +156,7 @@ func (r *run) joins(namespace string, labels, annotations map[string]string) joi
 
 // podOf is the Pod that a workload, an entry for a virtual machine or a Gateway API gateway stands for.
 func podOf(o *world.Object) (template, bool) {
-	if o.MetadataOnly || len(o.GetOwnerReferences()) > 0 {
+	if o.MetadataOnly || len(o.Unstructured().GetOwnerReferences()) > 0 {
 		return template{}, false // what an owner makes is known by the owner
 	}
 	at := []string{"spec", "template"}
@@ -178,7 +178,7 @@ func podOf(o *world.Object) (template, bool) {
 		return template{}, false
 	}
 	t := template{labels: textsAt(o, append(at, "metadata", "labels")...), annotations: textsAt(o, append(at, "metadata", "annotations")...)}
-	containers, _, _ := unstructured.NestedFieldNoCopy(o.Object.Unstructured.Object, append(at, "spec", "containers")...)
+	containers, _, _ := unstructured.NestedFieldNoCopy(o.Unstructured().Object, append(at, "spec", "containers")...)
 	list, _ := containers.([]any)
 	for _, c := range list {
 		if m, ok := c.(map[string]any); ok && m["name"] == proxyContainer {
@@ -190,6 +190,6 @@ func podOf(o *world.Object) (template, bool) {
 
 // textsAt reads a mapping of texts.
 func textsAt(o *world.Object, path ...string) map[string]string {
-	m, _, _ := unstructured.NestedStringMap(o.Object.Unstructured.Object, path...)
+	m, _, _ := unstructured.NestedStringMap(o.Unstructured().Object, path...)
 	return m
 }

@@ -11,13 +11,13 @@ import (
 
 // textAt reads a text; empty where there is none.
 func textAt(o *world.Object, path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object.Unstructured.Object, path...)
+	s, _, _ := unstructured.NestedString(o.Unstructured().Object, path...)
 	return s
 }
 
 // listAt reads a list of texts.
 func listAt(o *world.Object, path ...string) []string {
-	v, _, _ := unstructured.NestedFieldNoCopy(o.Object.Unstructured.Object, path...)
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Unstructured().Object, path...)
 	items, _ := v.([]any)
 	var texts []string
 	for _, item := range items {

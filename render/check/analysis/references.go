@@ -161,7 +161,7 @@ func (r *run) badSecret(c *claim) verdict {
 	}
 	o := r.find("", "Secret", namespace, name)
 	switch {
-	case o == nil, o.Object.Unstructured.Object["sops"] != nil:
+	case o == nil, o.Unstructured().Object["sops"] != nil:
 		return verdict{}
 	case o.MetadataOnly:
 		return r.notKnown(c, "certificate in Secret", namespace+"/"+name, "", "Secret")

@@ -117,10 +117,10 @@ func (m *Mesh) Close() {
 func ages(before *world.World) func(*world.Object) metav1.Time {
 	youngest := metav1.NewTime(time.Date(2200, time.January, 1, 0, 0, 0, 0, time.UTC))
 	return func(o *world.Object) metav1.Time {
-		at := o.GetCreationTimestamp()
+		at := o.Unstructured().GetCreationTimestamp()
 		if before != nil && at.IsZero() {
 			if lives := before.Find(o.ID); lives != nil {
-				at = lives.GetCreationTimestamp()
+				at = lives.Unstructured().GetCreationTimestamp()
 			}
 		}
 		if at.IsZero() {

@@ -260,12 +260,12 @@ func workloads(w *world.World, found func(namespace string, pod map[string]strin
 	}
 	for _, kind := range []string{"Deployment", "DaemonSet", "StatefulSet"} {
 		for _, o := range w.Of("apps", kind) {
-			pod, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "template", "metadata", "labels")
+			pod, _, _ := unstructured.NestedStringMap(o.Unstructured().Object, "spec", "template", "metadata", "labels")
 			found(o.ID.Namespace, pod)
 		}
 	}
 	for _, o := range w.Of("", "Service") {
-		selector, _, _ := unstructured.NestedStringMap(o.UnstructuredContent(), "spec", "selector")
+		selector, _, _ := unstructured.NestedStringMap(o.Unstructured().Object, "spec", "selector")
 		found(o.ID.Namespace, selector)
 	}
 }

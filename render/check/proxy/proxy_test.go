@@ -206,7 +206,7 @@ func parse(t testing.TB, text string) []render.Object {
 			t.Fatal(err)
 		}
 		if len(u.Object) > 0 {
-			all = append(all, render.Object{Unstructured: u})
+			all = append(all, render.Object{Content: render.ContentOf(u)})
 		}
 	}
 }

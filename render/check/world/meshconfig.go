@@ -50,7 +50,7 @@ func (w *World) MeshConfig() (config *meshconfig.MeshConfig, rootNamespace strin
 func (w *World) Mesh() Mesh {
 	m := Mesh{Config: mesh.DefaultMeshConfig(), Networks: mesh.DefaultMeshNetworks()}
 	if m.Source = w.meshSource(); m.Source != nil {
-		m.Err = m.read(m.Source.Unstructured)
+		m.Err = m.read(m.Source.Unstructured())
 	}
 	m.RootNamespace = m.Config.GetRootNamespace()
 	if m.RootNamespace == "" {
@@ -69,7 +69,7 @@ func (w *World) meshSource() *Object {
 		if o.ID.Namespace != constants.IstioSystemNamespace || o.MetadataOnly || !strings.HasPrefix(o.ID.Name, meshMap+"-") {
 			continue
 		}
-		if text, _, _ := unstructured.NestedString(o.Object.Unstructured.Object, "data", meshKey); text != "" {
+		if text, _, _ := unstructured.NestedString(o.Unstructured().Object, "data", meshKey); text != "" {
 			return o
 		}
 	}

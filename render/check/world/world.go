@@ -73,7 +73,7 @@ func (o *Object) Config() *config.Config {
 	if c := o.converted.Load(); c != nil {
 		return c
 	}
-	c := o.converter.config(o.Unstructured, o.Schema)
+	c := o.converter.config(o.Unstructured(), o.Schema)
 	o.converted.Store(c)
 	return c
 }
@@ -90,7 +90,7 @@ type World struct {
 func (c *Converter) After(set *render.Set, cluster *Cluster) *World {
 	w := newWorld(cluster)
 	for _, o := range set.Objects {
-		if o.Unstructured != nil {
+		if o.Content != nil {
 			w.add(c.object(o, false))
 		}
 	}
@@ -120,7 +120,7 @@ func (w *World) addLiving(c *Converter, stays func(*unstructured.Unstructured) b
 	}
 	for _, u := range w.cluster.Objects {
 		if stays(u) {
-			o := c.object(render.Object{Unstructured: u}, true)
+			o := c.object(render.Object{Content: render.ContentOf(u)}, true)
 			o.MetadataOnly = w.cluster.MetadataOnly[o.ID.GroupKind()]
 			w.add(o)
 		}

@@ -33,7 +33,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 func set(objects ...*unstructured.Unstructured) *render.Set {
 	s := &render.Set{}
 	for _, u := range objects {
-		s.Objects = append(s.Objects, render.Object{Unstructured: u})
+		s.Objects = append(s.Objects, render.Object{Content: render.ContentOf(u)})
 	}
 	return s
 }
@@ -72,7 +72,7 @@ func TestTheSetLiesOverTheCluster(t *testing.T) {
 	if diff := cmp.Diff(want, names(after.Of("", "Service"))); diff != "" {
 		t.Errorf("after the commit (-want +got):\n%s", diff)
 	}
-	if got := after.Find(render.ID{Kind: "Service", Namespace: "shop", Name: "web"}); got == nil || got.Unstructured != wanted.Objects[0].Unstructured {
+	if got := after.Find(render.ID{Kind: "Service", Namespace: "shop", Name: "web"}); got == nil || got.Content != wanted.Objects[0].Content {
 		t.Error("an object of both must be as the set has it")
 	}
 	if after.Find(render.IDOf(namespace)) == nil {

@@ -73,7 +73,7 @@ func mesh(n int) (*render.Set, error) {
 			if err != nil {
 				return nil, err
 			}
-			set.Objects = append(set.Objects, render.Object{Unstructured: u, Origin: render.Origin{File: fmt.Sprintf("app-%05d.yaml", i), Line: 1}})
+			set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(u), Origin: render.Origin{File: fmt.Sprintf("app-%05d.yaml", i), Line: 1}})
 		}
 	}
 	return set, nil
@@ -92,21 +92,24 @@ func read(document string) (*unstructured.Unstructured, error) {
 func changed(set *render.Set, round int) (*render.Set, error) {
 	next := &render.Set{Objects: append([]render.Object(nil), set.Objects...)}
 	i := 1
-	u := next.Objects[i].DeepCopy()
+	u := next.Objects[i].Unstructured().DeepCopy()
 	routes, _, err := unstructured.NestedSlice(u.Object, "spec", "http")
 	if err != nil {
 		return nil, err
 	}
 	routes[1].(map[string]any)["timeout"] = fmt.Sprintf("%ds", 6+round)
-	next.Objects[i].Unstructured = u
-	return next, unstructured.SetNestedSlice(u.Object, routes, "spec", "http")
+	if err := unstructured.SetNestedSlice(u.Object, routes, "spec", "http"); err != nil {
+		return nil, err
+	}
+	next.Objects[i].Content = render.ContentOf(u)
+	return next, nil
 }
 
 // living is a cluster that has the objects of a set.
 func living(set *render.Set) *world.Cluster {
 	c := &world.Cluster{}
 	for _, o := range set.Objects {
-		c.Objects = append(c.Objects, o.DeepCopy())
+		c.Objects = append(c.Objects, o.Unstructured().DeepCopy())
 	}
 	return c
 }

@@ -146,7 +146,7 @@ func (p *place) live(ctx context.Context, object string) (*unstructured.Unstruct
 		if err != nil {
 			return nil, nil, err
 		}
-		u := set.Objects[0].Unstructured
+		u := set.Objects[0].Unstructured()
 		var where dynamic.ResourceInterface = p.objects.Resource(gvrs[set.Objects[0].ID().GroupKind()])
 		if u.GetNamespace() != "" {
 			where = p.objects.Resource(gvrs[set.Objects[0].ID().GroupKind()]).Namespace(u.GetNamespace())
@@ -197,7 +197,7 @@ func (p *place) fault(ctx context.Context, o op) error {
 		if err != nil {
 			return err
 		}
-		u := set.Objects[0].Unstructured
+		u := set.Objects[0].Unstructured()
 		u.SetLabels(map[string]string{apply.PartOfLabel: p.moorings[0].id})
 		where := p.objects.Resource(gvrs[set.Objects[0].ID().GroupKind()]).Namespace(p.ns)
 		_, err = where.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: apply.FieldManager})

@@ -241,7 +241,7 @@ func (f folder) set(ns string) (*render.Set, error) {
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "$NS", ns)), &u.Object); err != nil {
 			return nil, fmt.Errorf("parse %q: %w", text, err)
 		}
-		set.Objects = append(set.Objects, render.Object{Unstructured: u, Origin: render.Origin{File: "git.yaml", Line: 1}})
+		set.Objects = append(set.Objects, render.Object{Content: render.ContentOf(u), Origin: render.Origin{File: "git.yaml", Line: 1}})
 	}
 	return set, nil
 }

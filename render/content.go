@@ -1,0 +1,221 @@
+package render
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+)
+
+// Content is what an object says. It never changes, so any number of Sets share it. Make one with [ContentOf].
+//
+// What an object is called is at hand always. The rest is a tree of maps while somebody works with it, which takes ten times as much memory as the
+// same in bytes and gives the garbage collector as much more to look at. An agent holds all objects of all its paths for days, and works with them when a commit
+// or drift comes. So [Set.Rest] leaves the bytes, and the tree is made again when it is asked for.
+type Content struct {
+	kind   unique.Handle[kindIn]
+	name   string
+	formed bool         // wellFormed has nothing to say
+	bytes  atomic.Int64 // see weigh; 0 as long as nobody has asked
+	note   atomic.Value // see Note
+
+	whole atomic.Pointer[unstructured.Unstructured] // nil while it rests
+	// packed is written once, before whole is first nil, and read only when it is.
+	packed string
+	// odd is true for what cannot be packed; guarded by packing.
+	odd bool
+}
+
+// kindIn is what many objects have in common.
+type kindIn struct{ apiVersion, group, kind, namespace string }
+
+// packing is held by whoever packs. It happens now and then, in the background, and guards what a lock in each of many thousand objects would.
+var packing sync.Mutex
+
+// ContentOf takes an object in. The object belongs to the Content from then on: nobody writes into it any more. Of nil it is nil.
+func ContentOf(u *unstructured.Unstructured) *Content {
+	if u == nil {
+		return nil
+	}
+	id := IDOf(u)
+	c := &Content{
+		kind: unique.Make(kindIn{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}),
+		name: id.Name,
+	}
+	c.whole.Store(u)
+	c.formed = wellFormed(Object{Content: c}) == nil
+	return c
+}
+
+// Unstructured is the object. Nobody may write into it: all who ask have the same one, until the Content rests.
+func (c *Content) Unstructured() *unstructured.Unstructured {
+	for {
+		if u := c.whole.Load(); u != nil {
+			return u
+		}
+		u, err := unpack(c.packed)
+		if err != nil {
+			panic(fmt.Sprintf("unpack %s: %v", c.ID(), err)) // it was tried when it was packed
+		}
+		if c.whole.CompareAndSwap(nil, u) {
+			return u
+		}
+	}
+}
+
+// weight is about how many bytes the object has as JSON.
+func (c *Content) weight() int64 {
+	n := c.bytes.Load()
+	if n == 0 {
+		n = weigh(c.Unstructured().Object)
+		c.bytes.Store(n)
+	}
+	return n
+}
+
+// ID of the object.
+func (c *Content) ID() ID {
+	k := c.kind.Value()
+	return ID{k.group, k.kind, k.namespace, c.name}
+}
+
+// GetName gives metadata.name; empty when it is no text.
+func (c *Content) GetName() string { return c.name }
+
+// GetNamespace gives metadata.namespace; empty when it is no text.
+func (c *Content) GetNamespace() string { return c.kind.Value().namespace }
+
+// GetKind gives the kind; empty when it is no text.
+func (c *Content) GetKind() string { return c.kind.Value().kind }
+
+// GetAPIVersion gives the apiVersion; empty when it is no text.
+func (c *Content) GetAPIVersion() string { return c.kind.Value().apiVersion }
+
+// GroupVersionKind of the object; empty when its apiVersion is none.
+func (c *Content) GroupVersionKind() schema.GroupVersionKind {
+	k := c.kind.Value()
+	gv, err := schema.ParseGroupVersion(k.apiVersion)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	return gv.WithKind(k.kind)
+}
+
+// GetAnnotations gives metadata.annotations, as a copy.
+func (c *Content) GetAnnotations() map[string]string { return c.Unstructured().GetAnnotations() }
+
+// GetLabels gives metadata.labels, as a copy.
+func (c *Content) GetLabels() map[string]string { return c.Unstructured().GetLabels() }
+
+// Note keeps what somebody found out about the object and would find out again each time, for as long as the Content lives. There is one place for it, and all notes
+// are of one type: it is for who applies the object.
+func (c *Content) Note(v any) { c.note.Store(v) }
+
+// Noted gives what was noted last; nil for nothing.
+func (c *Content) Noted() any { return c.note.Load() }
+
+// Resting is true while there are the bytes alone.
+func (c *Content) Resting() bool { return c.whole.Load() == nil }
+
+// Rest lets the trees of all its objects go. Whoever has one keeps it, and who asks for it gets another. It may be called at any time. letGo is about
+// how many bytes of memory that is.
+func (s *Set) Rest() (letGo int64) {
+	if s == nil {
+		return 0
+	}
+	return rest(contentsOf(s.Objects))
+}
+
+// Rest lets the trees of all objects go that are kept; see [Set.Rest].
+func (c *Cache) Rest() (letGo int64) {
+	if c == nil {
+		return 0
+	}
+	c.mu.Lock()
+	var lists [][]*Content
+	for e := c.order.Front(); e != nil; e = e.Next() {
+		switch v := e.Value.(*entry).value.(type) {
+		case partObjects:
+			lists = append(lists, v.objects)
+		case []Object: // of a plain file
+			lists = append(lists, contentsOf(v))
+		case *keptSet:
+			lists = append(lists, contentsOf(v.set.Objects))
+		}
+	}
+	c.mu.Unlock()
+	for _, all := range lists {
+		letGo += rest(all)
+	}
+	return letGo
+}
+
+func contentsOf(objects []Object) []*Content {
+	all := make([]*Content, len(objects))
+	for i, o := range objects {
+		all[i] = o.Content
+	}
+	return all
+}
+
+func rest(all []*Content) (letGo int64) {
+	packing.Lock()
+	defer packing.Unlock()
+	packAll(all)
+	for _, c := range all {
+		if c != nil && c.packed != "" && c.whole.Swap(nil) != nil {
+			letGo += inMemory * c.bytes.Load()
+		}
+	}
+	return letGo
+}
+
+// packAll that are not yet. They have one piece of memory together, which stays until the last of them goes: many small ones of different age would leave holes between
+// them that nothing else fits into.
+func packAll(all []*Content) {
+	var bytes []byte
+	var fresh []*Content
+	var ends []int
+	for _, c := range all {
+		if c == nil || c.packed != "" || c.odd {
+			continue
+		}
+		one, ok := pack(c.whole.Load())
+		if !ok {
+			c.odd = true
+			continue
+		}
+		c.weight() // while it can be seen
+		bytes = append(bytes, one...)
+		fresh, ends = append(fresh, c), append(ends, len(bytes))
+	}
+	text, begin := string(bytes), 0
+	for i, c := range fresh {
+		c.packed, begin = text[begin:ends[i]], ends[i]
+	}
+}
+
+// pack gives an object as CBOR, which unlike JSON knows 1.0 from 1. It is false for what would not come back as it was: objects came from JSON or YAML, so there
+// should be none, and what is applied must not hang on that.
+func pack(u *unstructured.Unstructured) (packed []byte, ok bool) {
+	packed, err := direct.Marshal(u.Object)
+	if err != nil {
+		return nil, false
+	}
+	again, err := unpack(string(packed))
+	if err != nil || !reflect.DeepEqual(again.Object, u.Object) {
+		return nil, false
+	}
+	return packed, true
+}
+
+func unpack(packed string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	err := direct.Unmarshal([]byte(packed), &u.Object)
+	return u, err
+}
