@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mooring-dev/mooring/apply/watch"
+	"github.com/mooring-dev/mooring/render"
 )
 
 // Options of an Applier. The zero value is right for production.
@@ -53,6 +54,14 @@ type Applier struct {
 	mu      sync.Mutex
 	catalog *catalog          // guarded by mu; nil until somebody asked
 	names   map[string]string // guarded by mu: the Mooring of an ApplySet id, for messages
+}
+
+// Rest moves what is remembered between passes together, away from what only a pass needed. It may be called at any time.
+func (a *Applier) Rest() {
+	a.memory.rest()
+	if a.watch != nil {
+		a.watch.Rest()
+	}
 }
 
 // New makes an Applier that uses cfg's identity for every request.
@@ -94,7 +103,7 @@ func New(cfg *rest.Config, opts Options) (*Applier, error) {
 	}
 	if opts.Wake != nil {
 		a.woken = opts.Wake
-		a.watch = watch.New(meta, watch.Options{Label: PartOfLabel, Changed: a.changed, Broken: func(k watch.Kind, err error) {
+		a.watch = watch.New(meta, watch.Options{Label: PartOfLabel, Changed: a.changed, Gather: render.Gather, Broken: func(k watch.Kind, err error) {
 			if opts.WatchBroken != nil {
 				opts.WatchBroken(schema.GroupKind{Group: k.Group, Kind: k.Name}, err)
 			}

@@ -94,7 +94,7 @@ type gist struct {
 	controlPlane       bool
 }
 
-// gistOf a wanted object's form.
+// gistOf a wanted object's form. keepGists keeps it.
 func gistOf(unit string, o *render.Content, r resource) (*gist, error) {
 	if g, ok := o.Noted().(*gist); ok && g.unit == unit && g.status == r.Status && g.namespaced == r.Namespaced {
 		return g, nil
@@ -107,12 +107,31 @@ func gistOf(unit string, o *render.Content, r resource) (*gist, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gist{
+	return &gist{
 		unit: unit, status: r.Status, namespaced: r.Namespaced, hash: hash,
 		disabled: u.GetAnnotations()[ReconcileAnnotation] == "disabled", controlPlane: servesMesh(render.IDOf(u), u),
+	}, nil
+}
+
+// keepGists notes what was found out for the first time, in one piece of memory for all.
+func keepGists(all []wanted) {
+	var fresh []int
+	for i, w := range all {
+		if w.form.of.Noted() != w.form.gist {
+			fresh = append(fresh, i)
+		}
 	}
-	o.Note(g)
-	return g, nil
+	gists, texts := make([]gist, len(fresh)), make([]*string, len(fresh))
+	for n, i := range fresh {
+		gists[n] = *all[i].form.gist
+		texts[n] = &gists[n].hash
+	}
+	render.Gather(texts)
+	for n, i := range fresh {
+		w := &all[i]
+		w.form.gist, w.hash = &gists[n], gists[n].hash
+		w.form.of.Note(w.form.gist)
+	}
 }
 
 // formOf gives what is sent to the API server for a wanted object: a copy with our label, without what only a server may

@@ -20,6 +20,8 @@ type memory struct {
 // memories of one unit.
 type memories struct {
 	objects map[render.ID]memo
+	// scattered is true when something was remembered since the texts were gathered.
+	scattered bool
 	// runs is how many runs write at this moment. What the watch tells meanwhile waits for their end: it may be about a write that was not answered yet.
 	runs  int
 	heard []heard
@@ -52,13 +54,41 @@ func (m *memory) recall(unit string, id render.ID) (memo, bool) {
 		return memo{}, false
 	}
 	found, ok := m.units[unit].objects[id]
+	found.health.ID = id
 	return found, ok
 }
 
 func (m *memory) remember(unit string, id render.ID, what memo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(unit).objects[id] = what
+	what.health.ID = render.ID{} // of the server's answer, all of which would stay for it
+	u := m.of(unit)
+	u.objects[id], u.scattered = what, true
+}
+
+// rest moves what is remembered together; see [render.Gather].
+func (m *memory) rest() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.units {
+		if !u.scattered {
+			continue
+		}
+		ids, memos := make([]render.ID, 0, len(u.objects)), make([]memo, 0, len(u.objects))
+		for id, known := range u.objects {
+			ids, memos = append(ids, id), append(memos, known)
+		}
+		var texts []*string
+		for i := range memos {
+			known := &memos[i]
+			texts = append(texts, (*string)(&known.uid), &known.resourceVersion, &known.health.Message, &known.drifted)
+		}
+		render.Gather(texts)
+		u.objects, u.scattered = make(map[render.ID]memo, len(ids)), false
+		for i, id := range ids {
+			u.objects[id] = memos[i]
+		}
+	}
 }
 
 // of a unit; called with mu held.

@@ -82,6 +82,7 @@ func resolve(u Unit, set *render.Set, c *catalog) ([]wanted, []error) {
 		}
 		all = append(all, w)
 	}
+	keepGists(all)
 	return all, faults
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"container/list"
 	"crypto/sha256"
+	"slices"
 	"sync"
 )
 
@@ -136,7 +137,22 @@ func (c *Cache) resource(key fileKey) (resourceFile, bool) {
 }
 
 func (c *Cache) keepResource(key fileKey, r resourceFile) {
+	if c == nil || key.hash == "" {
+		return
+	}
+	r.gather()
 	c.keep(key, r, int64(len(key.path))+r.bytes())
+}
+
+// gather moves its texts together: they were read among much that goes. The sources become its own.
+func (r *resourceFile) gather() {
+	r.sources = slices.Clone(r.sources)
+	var texts []*string
+	for i := range r.sources {
+		s := &r.sources[i]
+		texts = append(texts, &s.apiVersion, &s.kind, &s.namespace, &s.name)
+	}
+	Gather(texts)
 }
 
 // bytes estimates what it takes in memory.
@@ -162,7 +178,10 @@ func (c *Cache) document(key documentKey) (resourceDocument, bool) {
 	return v.(resourceDocument), true
 }
 
-func (c *Cache) keepDocument(key documentKey, d resourceDocument) { c.keep(key, d, 200+d.bytes()) }
+func (c *Cache) keepDocument(key documentKey, d resourceDocument) {
+	d.gather()
+	c.keep(key, d, 200+d.bytes())
+}
 
 func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
 	v, ok := c.get(key, func(n *counts) { n.FileHits++ })

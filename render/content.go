@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -128,7 +129,7 @@ func (s *Set) Rest() (letGo int64) {
 	if s == nil {
 		return 0
 	}
-	return rest(contentsOf(s.Objects))
+	return Rest(contentsOf(s.Objects))
 }
 
 // Rest lets the trees of all objects go that are kept; see [Set.Rest].
@@ -150,7 +151,7 @@ func (c *Cache) Rest() (letGo int64) {
 	}
 	c.mu.Unlock()
 	for _, all := range lists {
-		letGo += rest(all)
+		letGo += Rest(all)
 	}
 	return letGo
 }
@@ -163,7 +164,8 @@ func contentsOf(objects []Object) []*Content {
 	return all
 }
 
-func rest(all []*Content) (letGo int64) {
+// Rest lets the trees of objects go; see [Set.Rest].
+func Rest(all []*Content) (letGo int64) {
 	packing.Lock()
 	defer packing.Unlock()
 	packAll(all)
@@ -218,4 +220,22 @@ func unpack(packed string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := direct.Unmarshal([]byte(packed), &u.Object)
 	return u, err
+}
+
+// Gather moves texts into one piece of memory, and each points into it then. Short ones that stay and were made among many that go would else
+// keep the memory of all from being used for anything larger.
+func Gather(all []*string) {
+	at, size := make(map[string]int, len(all)), 0
+	var once []string
+	for _, s := range all {
+		if _, known := at[*s]; !known {
+			at[*s], once = size, append(once, *s)
+			size += len(*s)
+		}
+	}
+	text := strings.Join(once, "")
+	for _, s := range all {
+		begin := at[*s]
+		*s = text[begin : begin+len(*s)]
+	}
 }

@@ -150,7 +150,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(memoryKeeper{rest: syncer.rest}.run)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc(memoryKeeper{rest: func() int64 { applier.Rest(); return syncer.rest() }}.run)); err != nil {
 		return fmt.Errorf("add what gives memory back: %w", err)
 	}
 	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only

@@ -31,7 +31,7 @@ type memoryKeeper struct {
 
 // rest puts the objects to rest that no pass works with.
 func (s *Syncer) rest() (letGo int64) {
-	return s.cache.Rest() + s.units.rest()
+	return s.cache.Rest() + s.units.rest() + s.beside.rest()
 }
 
 // run until ctx ends.

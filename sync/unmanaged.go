@@ -53,6 +53,9 @@ func (b *beside) due(asked bool) bool {
 	return true
 }
 
+// rest lets go of what is not needed until somebody asks again.
+func (b *beside) rest() (letGo int64) { return b.known().Rest() }
+
 func (b *beside) known() *unmanaged.Neighbourhood {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,12 +29,13 @@ type kind struct {
 	opts   Options
 	cancel context.CancelFunc
 
-	mu     sync.RWMutex
-	known  map[types.NamespacedName]Object              // guarded by mu
-	owned  map[string]map[types.NamespacedName]struct{} // guarded by mu: the names of known by owner
-	latest string                                       // guarded by mu: the newest resourceVersion that was heard of
-	synced bool                                         // guarded by mu: known is complete
-	broken error                                        // guarded by mu: why nothing is heard
+	mu      sync.RWMutex
+	known   map[types.NamespacedName]Object              // guarded by mu
+	owned   map[string]map[types.NamespacedName]struct{} // guarded by mu: the names of known by owner
+	latest  string                                       // guarded by mu: the newest resourceVersion that was heard of
+	synced  bool                                         // guarded by mu: known is complete
+	broken  error                                        // guarded by mu: why nothing is heard
+	heardOf int                                          // guarded by mu: how many objects were put since their texts were gathered
 }
 
 var _ cache.TransformingStore = (*kind)(nil)
@@ -100,6 +101,39 @@ func (k *kind) view(owner string) (map[types.NamespacedName]Object, string, bool
 		objects[name] = k.known[name]
 	}
 	return objects, k.latest, true
+}
+
+// rest moves the texts of what is known together, where many are new.
+func (k *kind) rest() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.opts.Gather == nil || k.heardOf <= len(k.known)/8 {
+		return
+	}
+	all := make([]slimmed, 0, len(k.known))
+	for name, o := range k.known {
+		all = append(all, slimmed{o, name})
+	}
+	var texts []*string
+	for i := range all {
+		o := &all[i]
+		texts = append(texts, &o.name.Namespace, &o.name.Name, (*string)(&o.UID), &o.Version, &o.owner)
+	}
+	k.opts.Gather(texts)
+	k.heardOf = 0
+	k.known, k.owned = make(map[types.NamespacedName]Object, len(all)), map[string]map[types.NamespacedName]struct{}{}
+	for _, o := range all {
+		k.know(o)
+	}
+}
+
+// know an object. Called with mu held.
+func (k *kind) know(o slimmed) {
+	k.known[o.name] = o.Object
+	if k.owned[o.owner] == nil {
+		k.owned[o.owner] = map[types.NamespacedName]struct{}{}
+	}
+	k.owned[o.owner][o.name] = struct{}{}
 }
 
 // Add and the rest are what the reflector calls, one at a time.
@@ -191,11 +225,8 @@ func (k *kind) put(item *slimmed) []*Change {
 		change.Before = before.Version
 		change.Quiet = before.Generation == item.Generation && item.Generation > 0 && before.digest == item.digest
 	}
-	k.known[item.name] = item.Object
-	if k.owned[item.owner] == nil {
-		k.owned[item.owner] = map[types.NamespacedName]struct{}{}
-	}
-	k.owned[item.owner][item.name] = struct{}{}
+	k.know(*item)
+	k.heardOf++
 	return append(changes, change)
 }
 

@@ -2,6 +2,8 @@ package watch
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +53,8 @@ type Options struct {
 	Changed func(Change)
 	// Broken is told when a watch does not work, and, with nil, when it works again.
 	Broken func(Kind, error)
+	// Gather moves texts together in memory, for Rest; nil leaves them where they are.
+	Gather func([]*string)
 }
 
 // Watcher keeps the watches. It is safe for concurrent use.
@@ -137,6 +141,16 @@ func (w *Watcher) stop(k Kind) {
 		found.cancel()
 	}
 	delete(w.kinds, k)
+}
+
+// Rest moves what is known together in memory. It may be called at any time.
+func (w *Watcher) Rest() {
+	w.mu.Lock()
+	all := slices.Collect(maps.Values(w.kinds))
+	w.mu.Unlock()
+	for _, k := range all {
+		k.rest()
+	}
 }
 
 // Objects of an owner, and the newest resourceVersion of the kind that was heard of. Not ok means that it is not known: nobody wants the kind, or its

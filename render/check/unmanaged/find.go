@@ -26,7 +26,7 @@ func (n *Neighbourhood) Find(owned []*unstructured.Unstructured) []Finding {
 		}
 		found = append(found, Finding{
 			Object: o.id, Hosts: sorted(b.hosts), Workloads: sorted(b.workloads), Why: b.why,
-			Writers: writers(o.Unstructured), Created: o.GetCreationTimestamp().Time, Live: o.Unstructured,
+			Writers: writers(o.content.Unstructured()), Created: o.content.Unstructured().GetCreationTimestamp().Time,
 		})
 	}
 	return found
@@ -66,10 +66,13 @@ func (e *estate) judge(o *object) *bearing {
 
 // route judges a VirtualService.
 func (e *estate) route(b *bearing, o *object) {
-	gateways, only := o.boundTo(), o.onlyFor()
-	inSidecars := slices.Contains(gateways, meshGateway)
 	for _, h := range o.hosts {
 		claims := e.overlapping(h)
+		if len(claims) == 0 {
+			continue
+		}
+		gateways, only := o.boundTo(), o.onlyFor()
+		inSidecars := slices.Contains(gateways, meshGateway)
 		slices.SortStableFunc(claims, func(x, y claim) int { return rank(x, "VirtualService") - rank(y, "VirtualService") })
 		for _, c := range claims {
 			switch {
@@ -105,8 +108,12 @@ func rivalry(h string, c claim, gateway string) string {
 
 // rule judges a DestinationRule.
 func (e *estate) rule(b *bearing, o *object) {
-	h, only := o.hosts[0], o.onlyFor()
+	h := o.hosts[0]
 	claims := e.overlapping(h)
+	if len(claims) == 0 {
+		return
+	}
+	only := o.onlyFor()
 	slices.SortStableFunc(claims, func(x, y claim) int { return rank(x, "DestinationRule") - rank(y, "DestinationRule") })
 	for _, c := range claims {
 		switch {
@@ -144,7 +151,7 @@ func (e *estate) entry(b *bearing, o *object) {
 
 // gateway judges a Gateway: one that a route of the Mooring is bound to, or one beside a Gateway of the Mooring.
 func (e *estate) gateway(b *bearing, o *object) {
-	name, selector := o.id.Namespace+"/"+o.id.Name, o.selector()
+	name := o.id.Namespace + "/" + o.id.Name
 	for _, h := range o.hosts {
 		for _, c := range e.overlapping(h) {
 			exact := c.host
@@ -154,7 +161,7 @@ func (e *estate) gateway(b *bearing, o *object) {
 			switch {
 			case c.by.is("VirtualService") && slices.Contains(c.by.boundTo(), name):
 				b.host(exact, "is the Gateway that %s is bound to: it says on which ports, and with which certificates, the host is served", c.by.id)
-			case c.by.is("Gateway") && agree(selector, c.by.selector()):
+			case c.by.is("Gateway") && agree(o.selector(), c.by.selector()):
 				b.host(exact, "serves a host of %s on the same pods: where ports collide, one of the two is left out", c.by.id)
 			}
 		}

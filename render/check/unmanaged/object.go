@@ -21,7 +21,7 @@ func (o *object) readHosts() []string {
 	case o.is("DestinationRule"):
 		names = []string{o.text("spec", "host")}
 	case o.is("Gateway"):
-		servers, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "servers")
+		servers, _, _ := unstructured.NestedFieldNoCopy(o.tree(), "spec", "servers")
 		for _, s := range items(servers) {
 			hosts, _, _ := unstructured.NestedStringSlice(s, "hosts")
 			for _, h := range hosts {
@@ -81,9 +81,9 @@ func (o *object) selector() map[string]string {
 type target struct{ kind, name string }
 
 func (o *object) targets() []target {
-	refs, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "targetRefs")
+	refs, _, _ := unstructured.NestedFieldNoCopy(o.tree(), "spec", "targetRefs")
 	all := items(refs)
-	if one, found, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "targetRef"); found {
+	if one, found, _ := unstructured.NestedFieldNoCopy(o.tree(), "spec", "targetRef"); found {
 		if ref, ok := one.(map[string]any); ok {
 			all = append(all, ref)
 		}
@@ -96,17 +96,17 @@ func (o *object) targets() []target {
 }
 
 func (o *object) text(path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
+	s, _, _ := unstructured.NestedString(o.tree(), path...)
 	return s
 }
 
 func (o *object) list(path ...string) []string {
-	all, _, _ := unstructured.NestedStringSlice(o.Object, path...)
+	all, _, _ := unstructured.NestedStringSlice(o.tree(), path...)
 	return all
 }
 
 func (o *object) texts(path ...string) map[string]string {
-	all, _, _ := unstructured.NestedStringMap(o.Object, path...)
+	all, _, _ := unstructured.NestedStringMap(o.tree(), path...)
 	return all
 }
 

@@ -26,19 +26,23 @@ type Neighbourhood struct {
 	root string
 }
 
-// object of a cluster.
+// object of a cluster. What is asked of all of them each time is at hand, and the rest is looked at only where something comes of it.
 type object struct {
-	*unstructured.Unstructured
-	id render.ID
+	content *render.Content
+	id      render.ID
 	// hosts that it is about, completed: all Moorings ask every stray object for them.
 	hosts []string
 }
 
 func newObject(u *unstructured.Unstructured) *object {
-	o := &object{Unstructured: u, id: render.IDOf(u)}
+	c := render.ContentOf(u)
+	o := &object{content: c, id: c.ID()}
 	o.hosts = o.readHosts()
 	return o
 }
+
+// tree is all of the object.
+func (o *object) tree() map[string]any { return o.content.Unstructured().Object }
 
 // place is an object that hosts lead to.
 type place struct {
@@ -89,8 +93,38 @@ func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 		}
 	}
 	n.addPods(pods)
+	n.gather()
 	slices.SortFunc(n.strays, func(x, y *object) int { return strings.Compare(x.id.String(), y.id.String()) })
 	return n
+}
+
+// gather moves the texts that stay into one piece, away from those of the reading, most of which goes.
+func (n *Neighbourhood) gather() {
+	var all []*string
+	for _, kind := range []map[string][]*place{n.services, n.gateways, n.entries} {
+		for _, places := range kind {
+			for _, p := range places {
+				p.hosts = slices.Clone(p.hosts)
+				all = append(all, &p.id.Group, &p.id.Kind, &p.id.Namespace, &p.id.Name)
+				for i := range p.hosts {
+					all = append(all, &p.hosts[i])
+				}
+			}
+		}
+	}
+	render.Gather(all)
+}
+
+// Rest lets go of what is not needed between two questions, and tells about how many bytes that is; see [render.Set.Rest].
+func (n *Neighbourhood) Rest() (letGo int64) {
+	if n == nil {
+		return 0
+	}
+	all := make([]*render.Content, len(n.strays))
+	for i, o := range n.strays {
+		all[i] = o.content
+	}
+	return render.Rest(all)
 }
 
 // Unread are the kinds that are judged, or that tell what a Mooring has, and that could not be read.
@@ -152,7 +186,7 @@ func (n *Neighbourhood) addPods(pods []*object) {
 	makers := make(map[string][]*workload, len(n.workloads))
 	maps.Copy(makers, n.workloads)
 	for _, o := range pods {
-		labels := o.GetLabels()
+		labels := o.content.GetLabels()
 		if slices.ContainsFunc(makers[o.id.Namespace], func(w *workload) bool { return len(w.owns) > 0 && within(w.owns, labels) }) {
 			continue
 		}

@@ -50,8 +50,6 @@ type Finding struct {
 	// Writers are the field managers that wrote to the object, the last one first. A status is not counted.
 	Writers []Writer
 	Created time.Time
-	// Live is the object as it lives. It is shared, and changed by nobody.
-	Live *unstructured.Unstructured
 }
 
 // Writer is a field manager.
