@@ -7,7 +7,9 @@ import (
 )
 
 // IsControlPlane and NeedsIstiod tell the tests how the order sees a wanted object.
-func IsControlPlane(u *unstructured.Unstructured) bool { return isControlPlane(render.IDOf(u), formed(u)) }
+func IsControlPlane(u *unstructured.Unstructured) bool {
+	return isControlPlane(render.IDOf(u), formed(u))
+}
 
 func NeedsIstiod(action Action, u *unstructured.Unstructured) bool {
 	return needsIstiod(Step{Action: action, ID: render.IDOf(u), want: formed(u)})

@@ -97,7 +97,7 @@ func groups(steps []Step) [][2]int {
 	return cuts
 }
 
-// wavesOf steps, each of which has its stage and level.
+// wavesOf steps, each of which has its stage and level. They are sorted where they are.
 func wavesOf(steps []Step) []Wave {
 	slices.SortStableFunc(steps, func(x, y Step) int {
 		inside := compareSteps(x, y)
@@ -107,12 +107,11 @@ func wavesOf(steps []Step) []Wave {
 		return cmp.Or(cmp.Compare(x.stage, y.stage), cmp.Compare(x.level, y.level), inside)
 	})
 	var waves []Wave
-	for i, s := range steps {
-		if i == 0 || s.stage != steps[i-1].stage || s.level != steps[i-1].level {
-			waves = append(waves, Wave{Name: s.stage.wave()})
+	for begin, i := 0, 1; begin < len(steps); i++ {
+		if first := &steps[begin]; i == len(steps) || steps[i].stage != first.stage || steps[i].level != first.level {
+			waves = append(waves, Wave{Name: first.stage.wave(), Steps: steps[begin:i:i]})
+			begin = i
 		}
-		last := &waves[len(waves)-1]
-		last.Steps = append(last.Steps, s)
 	}
 	return gated(waves)
 }

@@ -86,13 +86,15 @@ func (a *Applier) Plan(ctx context.Context, u Unit, set *render.Set, policy Poli
 // examineAll gives a step for each wanted object: definitions first, because what depends on them cannot be tried before they
 // are there.
 func (p *planner) examineAll(ctx context.Context, all []wanted) ([]Step, []error) {
-	var definitions []wanted
-	others := make([]wanted, 0, len(all)) // mostly there are no definitions, and a pass that finds nothing changed is made often
-	for _, w := range all {
-		if isDefinition(w.id) {
-			definitions = append(definitions, w)
-		} else {
-			others = append(others, w)
+	definitions, others := []wanted(nil), all
+	if slices.ContainsFunc(all, wanted.defines) { // mostly there are none, and a pass that finds nothing changed is made often
+		others = nil
+		for _, w := range all {
+			if w.defines() {
+				definitions = append(definitions, w)
+			} else {
+				others = append(others, w)
+			}
 		}
 	}
 	seen := p.examineEach(ctx, definitions)

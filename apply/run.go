@@ -74,6 +74,11 @@ func newRunner(a *Applier, p *Plan) *runner {
 		result: &Result{Kinds: p.Unit.Kinds, Objects: p.Live, Health: slices.Clone(p.Health)},
 		failed: make(map[render.ID]bool), changed: make(map[render.ID]bool), stands: make(map[render.ID]Written),
 	}
+	steps := 0
+	for _, w := range p.Waves {
+		steps += len(w.Steps)
+	}
+	r.result.Steps = make([]StepResult, 0, steps)
 	for s := range p.Steps() {
 		if s.Action == Unchanged && s.uid != "" && reachesProxies(s.ID.GroupKind()) {
 			r.stands[s.ID] = Written{ID: s.ID, UID: s.uid, ResourceVersion: s.version}

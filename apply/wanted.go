@@ -41,6 +41,9 @@ func (w wanted) remembered() string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
+// defines is true for what others can only be in once it is there.
+func (w wanted) defines() bool { return isDefinition(w.id) }
+
 func (w wanted) fault(err error) *ObjectError {
 	return &ObjectError{Op: "plan", ID: w.id, Origin: w.origin, Err: err}
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"container/list"
 	"crypto/sha256"
-	"slices"
 	"sync"
 )
 
@@ -137,17 +136,12 @@ func (c *Cache) resource(key fileKey) (resourceFile, bool) {
 }
 
 func (c *Cache) keepResource(key fileKey, r resourceFile) {
-	if c == nil || key.hash == "" {
-		return
-	}
-	r.gather()
 	c.keep(key, r, int64(len(key.path))+r.bytes())
 }
 
-// gather moves its texts together: they were read among much that goes. The sources become its own.
-func (r *resourceFile) gather() {
-	r.sources = slices.Clone(r.sources)
-	var texts []*string
+// gather moves its texts together: they were read among much that goes.
+func (r resourceFile) gather() {
+	texts := make([]*string, 0, 4*len(r.sources))
 	for i := range r.sources {
 		s := &r.sources[i]
 		texts = append(texts, &s.apiVersion, &s.kind, &s.namespace, &s.name)
@@ -178,10 +172,7 @@ func (c *Cache) document(key documentKey) (resourceDocument, bool) {
 	return v.(resourceDocument), true
 }
 
-func (c *Cache) keepDocument(key documentKey, d resourceDocument) {
-	d.gather()
-	c.keep(key, d, 200+d.bytes())
-}
+func (c *Cache) keepDocument(key documentKey, d resourceDocument) { c.keep(key, d, 200+d.bytes()) }
 
 func (c *Cache) plainFile(key fileKey) ([]Object, bool) {
 	v, ok := c.get(key, func(n *counts) { n.FileHits++ })

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,8 +20,7 @@ import (
 // same in bytes and gives the garbage collector as much more to look at. An agent holds all objects of all its paths for days, and works with them when a commit
 // or drift comes. So [Set.Rest] leaves the bytes, and the tree is made again when it is asked for.
 type Content struct {
-	kind   unique.Handle[kindIn]
-	name   string
+	called atomic.Pointer[calledIn]
 	formed bool         // wellFormed has nothing to say
 	bytes  atomic.Int64 // see weigh; 0 as long as nobody has asked
 	note   atomic.Value // see Note
@@ -30,6 +30,12 @@ type Content struct {
 	packed string
 	// odd is true for what cannot be packed; guarded by packing.
 	odd bool
+}
+
+// calledIn is what an object is called.
+type calledIn struct {
+	kind unique.Handle[kindIn]
+	name string
 }
 
 // kindIn is what many objects have in common.
@@ -44,10 +50,8 @@ func ContentOf(u *unstructured.Unstructured) *Content {
 		return nil
 	}
 	id := IDOf(u)
-	c := &Content{
-		kind: unique.Make(kindIn{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}),
-		name: id.Name,
-	}
+	c := &Content{}
+	c.called.Store(&calledIn{unique.Make(kindIn{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}), id.Name})
 	c.whole.Store(u)
 	c.formed = wellFormed(Object{Content: c}) == nil
 	return c
@@ -81,25 +85,26 @@ func (c *Content) weight() int64 {
 
 // ID of the object.
 func (c *Content) ID() ID {
-	k := c.kind.Value()
-	return ID{k.group, k.kind, k.namespace, c.name}
+	called := c.called.Load()
+	k := called.kind.Value()
+	return ID{k.group, k.kind, k.namespace, called.name}
 }
 
 // GetName gives metadata.name; empty when it is no text.
-func (c *Content) GetName() string { return c.name }
+func (c *Content) GetName() string { return c.called.Load().name }
 
 // GetNamespace gives metadata.namespace; empty when it is no text.
-func (c *Content) GetNamespace() string { return c.kind.Value().namespace }
+func (c *Content) GetNamespace() string { return c.called.Load().kind.Value().namespace }
 
 // GetKind gives the kind; empty when it is no text.
-func (c *Content) GetKind() string { return c.kind.Value().kind }
+func (c *Content) GetKind() string { return c.called.Load().kind.Value().kind }
 
 // GetAPIVersion gives the apiVersion; empty when it is no text.
-func (c *Content) GetAPIVersion() string { return c.kind.Value().apiVersion }
+func (c *Content) GetAPIVersion() string { return c.called.Load().kind.Value().apiVersion }
 
 // GroupVersionKind of the object; empty when its apiVersion is none.
 func (c *Content) GroupVersionKind() schema.GroupVersionKind {
-	k := c.kind.Value()
+	k := c.called.Load().kind.Value()
 	gv, err := schema.ParseGroupVersion(k.apiVersion)
 	if err != nil {
 		return schema.GroupVersionKind{}
@@ -183,6 +188,7 @@ func packAll(all []*Content) {
 	var bytes []byte
 	var fresh []*Content
 	var ends []int
+	var called []calledIn
 	for _, c := range all {
 		if c == nil || c.packed != "" || c.odd {
 			continue
@@ -195,10 +201,18 @@ func packAll(all []*Content) {
 		c.weight() // while it can be seen
 		bytes = append(bytes, one...)
 		fresh, ends = append(fresh, c), append(ends, len(bytes))
+		called = append(called, *c.called.Load())
 	}
 	text, begin := string(bytes), 0
+	names := make([]*string, len(fresh))
+	called = slices.Clip(called)
 	for i, c := range fresh {
 		c.packed, begin = text[begin:ends[i]], ends[i]
+		names[i] = &called[i].name
+	}
+	Gather(names)
+	for i, c := range fresh {
+		c.called.Store(&called[i])
 	}
 }
 

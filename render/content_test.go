@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -39,7 +40,7 @@ func TestObjectsComeBackFromRest(t *testing.T) {
 	}
 	for name, spec := range map[string]any{
 		"integers":      []any{int64(0), int64(1), int64(-1), int64(math.MaxInt64), int64(math.MinInt64)},
-		"floats":        []any{1.0, 0.1, -0.0, 1e300, math.SmallestNonzeroFloat64, 16777217.0},
+		"floats":        []any{1.0, 0.1, math.Copysign(0, -1), 1e300, math.SmallestNonzeroFloat64, 16777217.0},
 		"nothing":       map[string]any{"null": nil, "map": map[string]any{}, "list": []any{}, "text": "", "no": false},
 		"no map":        map[string]any{"map": map[string]any(nil), "list": []any(nil)},
 		"texts":         []any{"é\u2028\x00", "2026-01-02T03:04:05Z", "true", "1", strings.Repeat("long ", 100_000)},
@@ -188,4 +189,16 @@ func FuzzRest(f *testing.F) {
 			t.Errorf("%s is written as %s", want, got)
 		}
 	})
+}
+
+func TestGather(t *testing.T) {
+	a, b, c, empty := "one", "two", "one", ""
+	render.Gather([]*string{&a, &b, &empty, &c})
+	if a != "one" || b != "two" || c != "one" || empty != "" {
+		t.Errorf("%q %q %q %q", a, b, c, empty)
+	}
+	if unsafe.StringData(a) != unsafe.StringData(c) || uintptr(unsafe.Pointer(unsafe.StringData(b))) != uintptr(unsafe.Pointer(unsafe.StringData(a)))+3 {
+		t.Error("they are not in one piece")
+	}
+	render.Gather(nil)
 }

@@ -55,6 +55,9 @@
 // With a [Cache], a commit costs what it changes: nothing is read when it changes nothing that the render looked at, and one part is built when it changes one
 // object.
 //
+// Who keeps a Set or a Cache for long calls Rest now and then. What is left of the objects are their bytes, a tenth of the memory, and the next who wants to see
+// one gets it made again, in some microseconds. See [Content].
+//
 // # Errors
 //
 // What a user can mend is an [*Error]: file, line, cause, next step. Several may be joined, up to 20; [Errors] takes them apart. An error

@@ -80,6 +80,7 @@ func (v *vetter) document(name string, text []byte) (resourceDocument, bool) {
 	for i := range list {
 		list[i].node, list[i].doc = nil, document{}
 	}
+	d.gather()
 	v.tree.cache.keepDocument(key, d)
 	return d, true
 }

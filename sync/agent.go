@@ -127,13 +127,16 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		return err
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:                        Scheme(),
-		Logger:                        log,
-		Metrics:                       metricsserver.Options{BindAddress: opts.MetricsAddr},
-		HealthProbeBindAddress:        opts.ProbeAddr,
-		PprofBindAddress:              opts.PprofAddr,
-		LeaderElection:                opts.LeaderElect,
-		Cache:                         cache.Options{ByObject: map[client.Object]cache.ByObject{&v1alpha1.Mooring{}: {Label: part}, &v1alpha1.Alarm{}: {Label: part}}},
+		Scheme:                 Scheme(),
+		Logger:                 log,
+		Metrics:                metricsserver.Options{BindAddress: opts.MetricsAddr},
+		HealthProbeBindAddress: opts.ProbeAddr,
+		PprofBindAddress:       opts.PprofAddr,
+		LeaderElection:         opts.LeaderElect,
+		Cache: cache.Options{
+			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.Mooring{}: {Label: part}, &v1alpha1.Alarm{}: {Label: part}},
+			DefaultTransform: cache.TransformStripManagedFields(), // of these nobody asks who wrote what
+		},
 		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       opts.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true, // nothing runs after Start returned, so the next agent need not wait for the lease to run out
@@ -150,7 +153,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(memoryKeeper{rest: func() int64 { applier.Rest(); return syncer.rest() }}.run)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc((&memoryKeeper{rest: func() int64 { applier.Rest(); return syncer.rest() }}).run)); err != nil {
 		return fmt.Errorf("add what gives memory back: %w", err)
 	}
 	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only

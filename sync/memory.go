@@ -7,64 +7,93 @@ import (
 	"time"
 )
 
-// A start, or a large commit, needs several times the memory that the agent keeps. The collector of Go gives it back by and by, but of its own accord it collects only when
-// as much again was allocated, which an agent at rest does not do for hours. So garbage is collected, and all that is free is given back, when the agent has
-// come to rest. Before, the objects that nobody works with are put to rest: what is left of them are the bytes.
+// A start, or a large commit, needs several times the memory that the agent keeps. When the agent has come to rest, two things are done about that.
+//
+// What is kept is made small. Of an object that nobody works with the bytes are left ([render.Set.Rest]), and what is remembered of many objects is moved together
+// ([render.Gather]): it was made among much that is garbage by now, and Go never moves what lives, so a few bytes of it would hold a whole page each.
+//
+// Then garbage is collected, and all that is free is given back. The collector does so by and by, but of its own accord it begins only when as much was allocated
+// again as lives, which takes an agent at rest an hour.
 
 const (
 	// restEvery is how often it is looked whether the agent has come to rest.
 	restEvery = 10 * time.Second
 	// restBytes are what an agent at rest allocates at most in that time.
 	restBytes = 16 << 20
+	// stirBytes are what is allocated at least where somebody has worked with objects.
+	stirBytes = 2 << 20
 	// worthBytes is what must be there to be given back, and half of what lives at least, as much as the collector lets come together: to collect costs about a
 	// millisecond and a half for each MiB that lives, and what passes without changes leave behind is not worth that.
 	worthBytes = 32 << 20
-	// stirBytes are what is allocated at least where somebody has worked with objects since they were put to rest.
-	stirBytes = 2 << 20
 )
 
-// memoryKeeper gives memory back.
-type memoryKeeper struct {
-	// rest puts objects to rest, and tells how many bytes that lets go.
-	rest func() int64
+// heap is what the runtime tells.
+type heap struct {
+	allocated uint64 // since the start
+	live      uint64 // after the last collection
+	objects   uint64 // that live, or are not collected yet
+	free      uint64 // and not given back
 }
 
-// rest puts the objects to rest that no pass works with.
-func (s *Syncer) rest() (letGo int64) {
-	return s.cache.Rest() + s.units.rest() + s.beside.rest()
-}
-
-// run until ctx ends.
-func (k memoryKeeper) run(ctx context.Context) error {
-	ticker := time.NewTicker(restEvery)
-	defer ticker.Stop()
-	heap := []metrics.Sample{
+func readHeap() heap {
+	all := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"},
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"},
 	}
-	var before, rested uint64
-	var owed int64 // what was let go and is not collected yet
-	again := false // what is known of an object goes once that is collected, and is collected with what comes next
+	metrics.Read(all)
+	return heap{all[0].Value.Uint64(), all[1].Value.Uint64(), all[2].Value.Uint64(), all[3].Value.Uint64()}
+}
+
+// memoryKeeper decides when.
+type memoryKeeper struct {
+	// rest makes small what is kept, and tells about how many bytes that lets go.
+	rest func() int64
+
+	before uint64 // allocated when it was looked last
+	rested uint64 // allocated when rest was called last
+	owed   int64  // let go since the last collection
+	lived  uint64 // live before the collection that was asked for last; 0 when none was
+}
+
+// run until ctx ends.
+func (k *memoryKeeper) run(ctx context.Context) error {
+	ticker := time.NewTicker(restEvery)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		metrics.Read(heap)
-		allocated, live, objects, free := heap[0].Value.Uint64(), heap[1].Value.Uint64(), heap[2].Value.Uint64(), heap[3].Value.Uint64()
-		if allocated-before < restBytes {
-			if allocated-rested >= stirBytes {
-				owed, rested = owed+k.rest(), allocated
-			}
-			much := owed > worthBytes/2
-			if much || again || objects+free > live+max(live/2, worthBytes) {
-				debug.FreeOSMemory()
-				owed, again = 0, much
-			}
+		if k.look(readHeap()) {
+			debug.FreeOSMemory()
 		}
-		before = allocated
 	}
+}
+
+// look whether the agent has come to rest, and whether it is time to collect.
+func (k *memoryKeeper) look(h heap) (collect bool) {
+	atRest := h.allocated-k.before < restBytes
+	k.before = h.allocated
+	if !atRest {
+		return false
+	}
+	if h.allocated-k.rested >= stirBytes {
+		k.owed, k.rested = k.owed+k.rest(), h.allocated
+	}
+	// What is known of objects goes once they are collected, and is collected the next time.
+	more := k.lived > h.live+worthBytes/2
+	k.lived = 0
+	if k.owed < worthBytes && !more && h.objects+h.free <= h.live+max(h.live/2, worthBytes) {
+		return false
+	}
+	k.owed, k.lived = 0, h.live
+	return true
+}
+
+// rest puts the objects to rest that no pass works with.
+func (s *Syncer) rest() (letGo int64) {
+	return s.cache.Rest() + s.units.rest() + s.beside.rest()
 }

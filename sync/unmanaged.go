@@ -7,9 +7,8 @@ import (
 	"time"
 	"weak"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/unmanaged"
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -129,10 +128,10 @@ func (p *pass) lookBeside(ctx context.Context, t *target) {
 		return
 	}
 	if s := p.unit.strays; s.among.Value() != n || s.commit != t.rev.Commit || s.digest != t.digest {
-		wants := make([]*unstructured.Unstructured, 0, len(t.set.Objects))
+		wants := make([]*render.Content, 0, len(t.set.Objects))
 		for _, o := range t.set.Objects {
 			if o.Content != nil {
-				wants = append(wants, o.Unstructured())
+				wants = append(wants, o.Content)
 			}
 		}
 		p.unit.strays = strays{among: weak.Make(n), commit: t.rev.Commit, digest: t.digest, found: n.Find(wants)}

@@ -29,13 +29,13 @@ type kind struct {
 	opts   Options
 	cancel context.CancelFunc
 
-	mu      sync.RWMutex
-	known   map[types.NamespacedName]Object              // guarded by mu
-	owned   map[string]map[types.NamespacedName]struct{} // guarded by mu: the names of known by owner
-	latest  string                                       // guarded by mu: the newest resourceVersion that was heard of
-	synced  bool                                         // guarded by mu: known is complete
-	broken  error                                        // guarded by mu: why nothing is heard
-	heardOf int                                          // guarded by mu: how many objects were put since their texts were gathered
+	mu        sync.RWMutex
+	known     map[types.NamespacedName]Object              // guarded by mu
+	owned     map[string]map[types.NamespacedName]struct{} // guarded by mu: the names of known by owner
+	latest    string                                       // guarded by mu: the newest resourceVersion that was heard of
+	synced    bool                                         // guarded by mu: known is complete
+	broken    error                                        // guarded by mu: why nothing is heard
+	scattered int                                          // guarded by mu: how many objects were put since their texts were gathered
 }
 
 var _ cache.TransformingStore = (*kind)(nil)
@@ -107,7 +107,7 @@ func (k *kind) view(owner string) (map[types.NamespacedName]Object, string, bool
 func (k *kind) rest() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.opts.Gather == nil || k.heardOf <= len(k.known)/8 {
+	if k.opts.Gather == nil || k.scattered <= len(k.known)/8 {
 		return
 	}
 	all := make([]slimmed, 0, len(k.known))
@@ -120,7 +120,7 @@ func (k *kind) rest() {
 		texts = append(texts, &o.name.Namespace, &o.name.Name, (*string)(&o.UID), &o.Version, &o.owner)
 	}
 	k.opts.Gather(texts)
-	k.heardOf = 0
+	k.scattered = 0
 	k.known, k.owned = make(map[types.NamespacedName]Object, len(all)), map[string]map[types.NamespacedName]struct{}{}
 	for _, o := range all {
 		k.know(o)
@@ -226,7 +226,7 @@ func (k *kind) put(item *slimmed) []*Change {
 		change.Quiet = before.Generation == item.Generation && item.Generation > 0 && before.digest == item.digest
 	}
 	k.know(*item)
-	k.heardOf++
+	k.scattered++
 	return append(changes, change)
 }
 

@@ -41,6 +41,7 @@ type ear struct {
 	mu     sync.Mutex
 	heard  []string
 	broken []string
+	texts  int // how many were gathered
 }
 
 func listen(t *testing.T) *ear {
@@ -56,7 +57,7 @@ func listen(t *testing.T) *ear {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Watcher = watch.New(client, watch.Options{Label: label, Changed: e.changed, Broken: e.broke})
+	e.Watcher = watch.New(client, watch.Options{Label: label, Changed: e.changed, Broken: e.broke, Gather: e.gather})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -94,6 +95,28 @@ func (e *ear) broke(k watch.Kind, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.broken = append(e.broken, fmt.Sprintf("%s %t", k.Name, err != nil))
+}
+
+// gather gives all texts other memory.
+func (e *ear) gather(all []*string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range all {
+		*s = strings.Clone(*s)
+		e.texts++
+	}
+}
+
+// rests makes the watches rest, and wants that to do something.
+func (e *ear) rests() {
+	e.Helper()
+	e.Rest()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.texts == 0 {
+		e.Error("no texts were gathered")
+	}
+	e.texts = 0
 }
 
 // hears waits until just this was told since the last time.
@@ -176,6 +199,8 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 	e.Want(one, []watch.Kind{configMaps, deployments})
 	e.hears(one + " ConfigMap/early new")
 	e.knows(configMaps, one, "early")
+	e.rests()
+	e.knows(configMaps, one, "early")
 
 	e.kubectl("create", "configmap", "strange", "--from-literal=k=v") // has no label
 	e.owned("late", one)
@@ -187,6 +212,8 @@ func TestEachChangeIsToldOnce(t *testing.T) {
 
 	e.kubectl("create", "deployment", "web", "--image=web")
 	e.kubectl("label", "deployment", "web", label+"="+one)
+	e.knows(deployments, one, "web")
+	e.rests()
 	e.kubectl("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", `{"status":{"observedGeneration":1}}`)
 	e.kubectl("annotate", "deployment", "web", "by=hand")
 	e.kubectl("scale", "deployment", "web", "--replicas=2")

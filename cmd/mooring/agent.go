@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -79,6 +80,9 @@ func (c *cli) agent(ctx context.Context, o *agentOptions) error {
 	// What a start or a large commit leaves behind is several times what the agent keeps. To collect it sooner costs little at rest.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
+	}
+	if o.PprofAddr == "0" {
+		runtime.MemProfileRate = 0 // nobody can ask for a profile, and to keep one takes a few MiB
 	}
 	// Some services that Alarms send to wait for an answer as long as this client does. Nothing else in the agent uses it.
 	http.DefaultClient.Timeout = time.Minute

@@ -138,8 +138,9 @@ func TestMachineDoesNotMatter(t *testing.T) {
 
 // TestOthersAreLeftAlone: what is no IstioOperator comes out as it went in, also a kind of that name in another group.
 func TestOthersAreLeftAlone(t *testing.T) {
-	other := made(nil)
-	other[0].Unstructured().SetAPIVersion("example.com/v1")
+	u := made(nil)[0].Unstructured()
+	u.SetAPIVersion("example.com/v1")
+	other := []render.Object{{Content: render.ContentOf(u)}}
 	got, warnings, err := mesh.Expander{}.Expand(t.Context(), other)
 	if err != nil || len(warnings) > 0 || len(got) != 1 || got[0].Content != other[0].Content {
 		t.Errorf("got %v, %v, %v", got, warnings, err)

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/mooring-dev/mooring/render"
 )
 
@@ -34,11 +32,11 @@ type reached struct {
 	hosts []string
 }
 
-func (n *Neighbourhood) estate(owned []*unstructured.Unstructured) *estate {
+func (n *Neighbourhood) estate(owned []*render.Content) *estate {
 	e := &estate{Neighbourhood: n, own: make(map[render.ID]bool, len(owned)), exact: map[string][]claim{}, reached: map[string][]*reached{}}
 	var bound []*object // what says which gateways serve hosts
-	for _, u := range owned {
-		o := newObject(u)
+	for _, c := range owned {
+		o := newObject(c)
 		e.own[o.id] = true
 		for _, h := range o.hosts {
 			e.claim(claim{h, o})

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/mooring-dev/mooring/render"
 )
 
 // Find what bears on these objects, which are those of one Mooring: as they live ([Owned]), or as it wants them. What it wants is never a
 // finding. Sorted by object.
-func (n *Neighbourhood) Find(owned []*unstructured.Unstructured) []Finding {
+func (n *Neighbourhood) Find(owned []*render.Content) []Finding {
 	if len(n.strays) == 0 || len(owned) == 0 {
 		return nil
 	}

@@ -34,8 +34,7 @@ type object struct {
 	hosts []string
 }
 
-func newObject(u *unstructured.Unstructured) *object {
-	c := render.ContentOf(u)
+func newObject(c *render.Content) *object {
 	o := &object{content: c, id: c.ID()}
 	o.hosts = o.readHosts()
 	return o
@@ -69,7 +68,7 @@ func Read(c *world.Cluster, owners Owners) *Neighbourhood {
 	}
 	var pods []*object
 	for _, u := range c.Objects {
-		o := newObject(u)
+		o := newObject(render.ContentOf(u))
 		if inMesh(o.id) && !owners.have(u) && !excused(u) {
 			n.strays = append(n.strays, o)
 		}
@@ -154,11 +153,11 @@ func (ow Owners) have(u *unstructured.Unstructured) bool {
 }
 
 // Owned are the living objects of each ApplySet, by its id.
-func Owned(c *world.Cluster) map[string][]*unstructured.Unstructured {
-	owned := map[string][]*unstructured.Unstructured{}
+func Owned(c *world.Cluster) map[string][]*render.Content {
+	owned := map[string][]*render.Content{}
 	for _, u := range c.Objects {
 		if owner := OwnerOf(u); owner != "" {
-			owned[owner] = append(owned[owner], u)
+			owned[owner] = append(owned[owner], render.ContentOf(u))
 		}
 	}
 	return owned

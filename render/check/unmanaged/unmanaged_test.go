@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/unmanaged"
 	"github.com/mooring-dev/mooring/render/check/world"
 )
@@ -238,7 +239,7 @@ func TestNotUnmanaged(t *testing.T) {
 	if found := n.Find(owned); len(found) != 1 {
 		t.Fatalf("found %v, want the stray one", found)
 	}
-	wanted := append(slices.Clone(owned), objects[len(objects)-1])
+	wanted := append(slices.Clone(owned), render.ContentOf(objects[len(objects)-1]))
 	if found := n.Find(wanted); len(found) != 0 {
 		t.Errorf("what is wanted is found: %v", found)
 	}
@@ -248,6 +249,36 @@ func TestNotUnmanaged(t *testing.T) {
 	}
 	if found := n.Find(nil); len(found) != 0 {
 		t.Errorf("something bears on a Mooring without objects: %v", found)
+	}
+}
+
+// Between two questions what was read rests, and what is asked for then is the same. An object that has nothing to do with a Mooring is not looked at.
+func TestStraysRest(t *testing.T) {
+	stray := "---\napiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x, namespace: shop}\nspec: {hosts: [reviews]}\n"
+	foreign := "---\napiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: y, namespace: other}\nspec: {host: nothing.of.ours}\n"
+	c := &world.Cluster{Objects: parse(t, mesh+stray+foreign)}
+	n, owned := unmanaged.Read(c, owners(true)), unmanaged.Owned(c)["id-prod"]
+	before := n.Find(owned)
+	both := n.Rest()
+	render.Rest(owned)
+	if diff := cmp.Diff(before, n.Find(owned)); diff != "" || len(before) != 1 {
+		t.Errorf("after a rest (-before +after):\n%s", diff)
+	}
+	one := n.Rest()
+	if one <= 0 || one >= both {
+		t.Errorf("a question woke objects of %d bytes, of %d that all have", one, both)
+	}
+	n.Find(owned)
+	if again := n.Rest(); again != one || n.Rest() != 0 {
+		t.Errorf("the same question woke objects of %d bytes and then of %d, and none of %d", one, again, n.Rest())
+	}
+	n.Find(nil)
+	if n.Rest() != 0 {
+		t.Error("a Mooring without objects wakes some")
+	}
+	var none *unmanaged.Neighbourhood
+	if none.Rest() != 0 {
+		t.Error("nothing has something to let go")
 	}
 }
 
