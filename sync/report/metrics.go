@@ -2,6 +2,7 @@ package report
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -9,155 +10,123 @@ import (
 
 // Metrics of all Moorings of an agent. Every series carries the Mooring's namespace and name and goes with it.
 type Metrics struct {
-	passes      *prometheus.CounterVec
-	ready       *prometheus.GaugeVec
-	suspended   *prometheus.GaugeVec
-	stages      *prometheus.HistogramVec
-	changes     *prometheus.CounterVec
-	corrections *prometheus.CounterVec
-	drifted     *prometheus.GaugeVec
-	fights      *prometheus.GaugeVec
-	objects     *prometheus.GaugeVec
-	findings    *prometheus.GaugeVec
-	notChecked  *prometheus.GaugeVec
-	unmanaged   *prometheus.GaugeVec
-	finished    *prometheus.GaugeVec
-	answered    *prometheus.GaugeVec
-	interval    *prometheus.GaugeVec
-	gitInterval *prometheus.GaugeVec
-	window      *prometheus.GaugeVec
-	promoted    *prometheus.GaugeVec
+	series
+
+	passes      *family
+	ready       *family
+	suspended   *family
+	stages      *family
+	changes     *family
+	corrections *family
+	drifted     *family
+	fights      *family
+	objects     *family
+	findings    *family
+	notChecked  *family
+	unmanaged   *family
+	finished    *family
+	answered    *family
+	interval    *family
+	gitInterval *family
+	window      *family
+	promoted    *family
 }
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	unit := []string{"namespace", "name"}
-	with := func(more ...string) []string { return append(append([]string{}, unit...), more...) }
-	m := &Metrics{
-		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_passes_total", Help: "Passes by the reason of the Ready condition that they ended with.",
-		}, with("reason")),
-		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_ready", Help: "1 when the newest commit is in force, else 0; the label reason is that of the Ready condition.",
-		}, with("reason")),
-		suspended: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_suspended", Help: "1 while the Mooring is suspended.",
-		}, unit),
-		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "mooring_stage_duration_seconds", Help: "Time that a stage of a pass needed, in seconds. A stage that had nothing to do is not observed.",
-			Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
-		}, with("stage")),
-		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_changes_total", Help: "Objects written, by action: create, update, replace, delete.",
-		}, with("action")),
-		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_drift_corrections_total", Help: "Objects that somebody had changed and that were put back.",
-		}, unit),
-		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_drifted_objects", Help: "Objects that differ from the applied revision: only told of, fought over, or not put right.",
-		}, unit),
-		fights: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_fights", Help: "Fields that Mooring and somebody else set by turns, and that are put back ever more slowly.",
-		}, unit),
-		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_objects", Help: "Objects of the applied revision.",
-		}, unit),
-		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_findings", Help: "Findings about the newest revision that nobody accepted, by level.",
-		}, with("level")),
-		notChecked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_not_checked", Help: "Questions of the check about the newest revision that could not be answered, such as for want of a right.",
-		}, unit),
-		unmanaged: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_unmanaged_objects", Help: "Objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one.",
-		}, unit),
-		finished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_last_pass_timestamp_seconds", Help: "When the last pass was over, as Unix time in seconds.",
-		}, unit),
-	}
-	m.answered = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_git_last_answer_timestamp_seconds", Help: "When Git said last which commit is the newest, as Unix time in seconds.",
-	}, unit)
-	m.interval = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_interval_seconds", Help: "How often a pass is to be made: spec.interval.",
-	}, unit)
-	m.gitInterval = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_git_interval_seconds", Help: "How often Git is to be asked: spec.interval, or the time between the slots of spec.schedule around now.",
-	}, unit)
-	m.window = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_window_open", Help: "1 while new revisions may be applied, 0 while spec.windows holds them. Only of Moorings that have windows.",
-	}, unit)
-	m.promoted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "mooring_promoted", Help: "1 when nothing waits to be promoted here, else 0; the label reason is that of the condition Promoted. Only of Moorings that follow another one.",
-	}, with("reason"))
-	for _, c := range m.all() {
-		reg.MustRegister(c)
-	}
+	m := &Metrics{series: series{of: map[mooringName]*figures{}, labels: map[label]*dto.LabelPair{}}}
+	counter := func(name, help, label string) *family { return m.family(prometheus.CounterValue, name, help, label) }
+	gauge := func(name, help, label string) *family { return m.family(prometheus.GaugeValue, name, help, label) }
+	m.passes = counter("mooring_passes_total",
+		"Passes by the reason of the Ready condition that they ended with.", "reason")
+	m.ready = gauge("mooring_ready",
+		"1 when the newest commit is in force, else 0; the label reason is that of the Ready condition.", "reason")
+	m.suspended = gauge("mooring_suspended",
+		"1 while the Mooring is suspended.", "")
+	m.stages = m.family(prometheus.UntypedValue, "mooring_stage_duration_seconds", "Time that a stage of a pass needed, in seconds. A stage that had nothing to do is not observed.",
+		"stage", prometheus.ExponentialBuckets(0.005, 3, 10)...)
+	m.changes = counter("mooring_changes_total",
+		"Objects written, by action: create, update, replace, delete.", "action")
+	m.corrections = counter("mooring_drift_corrections_total",
+		"Objects that somebody had changed and that were put back.", "")
+	m.drifted = gauge("mooring_drifted_objects",
+		"Objects that differ from the applied revision: only told of, fought over, or not put right.", "")
+	m.fights = gauge("mooring_fights",
+		"Fields that Mooring and somebody else set by turns, and that are put back ever more slowly.", "")
+	m.objects = gauge("mooring_objects",
+		"Objects of the applied revision.", "")
+	m.findings = gauge("mooring_findings",
+		"Findings about the newest revision that nobody accepted, by level.", "level")
+	m.notChecked = gauge("mooring_not_checked",
+		"Questions of the check about the newest revision that could not be answered, such as for want of a right.", "")
+	m.unmanaged = gauge("mooring_unmanaged_objects",
+		"Objects of Istio's kinds that no Mooring owns and that bear on hosts or workloads of this one.", "")
+	m.finished = gauge("mooring_last_pass_timestamp_seconds",
+		"When the last pass was over, as Unix time in seconds.", "")
+	m.answered = gauge("mooring_git_last_answer_timestamp_seconds",
+		"When Git said last which commit is the newest, as Unix time in seconds.", "")
+	m.interval = gauge("mooring_interval_seconds",
+		"How often a pass is to be made: spec.interval.", "")
+	m.gitInterval = gauge("mooring_git_interval_seconds",
+		"How often Git is to be asked: spec.interval, or the time between the slots of spec.schedule around now.", "")
+	m.window = gauge("mooring_window_open",
+		"1 while new revisions may be applied, 0 while spec.windows holds them. Only of Moorings that have windows.", "")
+	m.promoted = gauge("mooring_promoted",
+		"1 when nothing waits to be promoted here, else 0; the label reason is that of the condition Promoted. Only of Moorings that follow another one.", "reason")
+	reg.MustRegister(m)
 	return m
 }
 
-// collector is a vector whose series of one Mooring can be dropped.
-type collector interface {
-	prometheus.Collector
-	DeletePartialMatch(labels prometheus.Labels) int
-}
-
-func (m *Metrics) all() []collector {
-	return []collector{m.passes, m.ready, m.suspended, m.stages, m.changes, m.corrections, m.drifted, m.fights, m.objects, m.findings, m.notChecked, m.unmanaged, m.finished, m.answered, m.interval, m.gitInterval, m.window, m.promoted}
-}
-
 // Forget drops every series of a Mooring that is gone.
-func (m *Metrics) Forget(namespace, name string) {
-	for _, c := range m.all() {
-		c.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
-	}
-}
+func (m *Metrics) Forget(namespace, name string) { m.forget(namespace, name) }
 
 // Observe counts a pass.
 func (m *Metrics) Observe(namespace, name string, out Outcome) {
-	m.passes.WithLabelValues(namespace, name, out.Reason).Inc()
-	m.ready.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
-	m.ready.WithLabelValues(namespace, name, out.Reason).Set(number(out.Reason == v1alpha1.ReasonApplied))
-	m.suspended.WithLabelValues(namespace, name).Set(number(out.Reason == v1alpha1.ReasonSuspended))
-	m.finished.WithLabelValues(namespace, name).Set(float64(out.Finished.UnixNano()) / 1e9)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.figures(namespace, name)
+	f.add(m.passes, out.Reason, 1)
+	f.drop(m.ready)
+	f.set(m.ready, out.Reason, number(out.Reason == v1alpha1.ReasonApplied))
+	f.set(m.suspended, "", number(out.Reason == v1alpha1.ReasonSuspended))
+	f.set(m.finished, "", float64(out.Finished.UnixNano())/1e9)
 	if !out.GitAnswered.IsZero() {
-		m.answered.WithLabelValues(namespace, name).Set(float64(out.GitAnswered.UnixNano()) / 1e9)
+		f.set(m.answered, "", float64(out.GitAnswered.UnixNano())/1e9)
 	}
 	if out.Interval > 0 {
-		m.interval.WithLabelValues(namespace, name).Set(out.Interval.Seconds())
+		f.set(m.interval, "", out.Interval.Seconds())
 	}
 	if out.GitInterval > 0 {
-		m.gitInterval.WithLabelValues(namespace, name).Set(out.GitInterval.Seconds())
+		f.set(m.gitInterval, "", out.GitInterval.Seconds())
 	}
-	m.observeWindow(namespace, name, out)
-	m.observePromotion(namespace, name, out)
+	m.observeWindow(f, out)
+	m.observePromotion(f, out)
 	for stage, took := range out.Took {
-		m.stages.WithLabelValues(namespace, name, string(stage)).Observe(took.Seconds())
+		f.observe(m.stages, string(stage), took.Seconds())
 	}
 	if !out.Newest.IsZero() {
-		m.findings.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+		f.drop(m.findings)
 		levels, notChecked := found(out)
 		for _, level := range levels {
-			m.findings.WithLabelValues(namespace, name, level).Inc()
+			f.add(m.findings, level, 1)
 		}
-		m.notChecked.WithLabelValues(namespace, name).Set(float64(notChecked))
+		f.set(m.notChecked, "", float64(notChecked))
 	}
 	if out.LookedBeside {
-		m.unmanaged.WithLabelValues(namespace, name).Set(float64(len(out.Unmanaged)))
+		f.set(m.unmanaged, "", float64(len(out.Unmanaged)))
 	}
 	if out.Result == nil {
 		return
 	}
-	m.objects.WithLabelValues(namespace, name).Set(float64(out.Result.Objects))
+	f.set(m.objects, "", float64(out.Result.Objects))
 	counts := out.Result.Counts()
-	for action, n := range map[apply.Action]int{
-		apply.Create: counts.Create, apply.Update: counts.Update, apply.Replace: counts.Replace, apply.Delete: counts.Delete,
-	} {
-		m.changes.WithLabelValues(namespace, name, string(action)).Add(float64(n))
-	}
-	m.corrections.WithLabelValues(namespace, name).Add(float64(objectsOf(out.Corrected())))
-	m.drifted.WithLabelValues(namespace, name).Set(float64(objectsOf(out.Drifting())))
-	m.fights.WithLabelValues(namespace, name).Set(float64(len(out.Fights)))
+	f.add(m.changes, string(apply.Create), float64(counts.Create))
+	f.add(m.changes, string(apply.Update), float64(counts.Update))
+	f.add(m.changes, string(apply.Replace), float64(counts.Replace))
+	f.add(m.changes, string(apply.Delete), float64(counts.Delete))
+	f.add(m.corrections, "", float64(objectsOf(out.Corrected())))
+	f.set(m.drifted, "", float64(objectsOf(out.Drifting())))
+	f.set(m.fights, "", float64(len(out.Fights)))
 }
 
 // found gives the level of each finding that nobody accepted, and how many questions could not be answered.
@@ -179,20 +148,20 @@ func found(out Outcome) (levels []string, notChecked int) {
 }
 
 // observeWindow drops the series of a Mooring that has no windows any more. Suspended, they say nothing.
-func (m *Metrics) observeWindow(namespace, name string, out Outcome) {
+func (m *Metrics) observeWindow(f *figures, out Outcome) {
 	if out.Window == nil {
-		m.window.DeleteLabelValues(namespace, name)
+		f.drop(m.window)
 		return
 	}
-	m.window.WithLabelValues(namespace, name).Set(number(*out.Window))
+	f.set(m.window, "", number(*out.Window))
 }
 
 // observePromotion drops the series of a Mooring that follows nobody any more.
-func (m *Metrics) observePromotion(namespace, name string, out Outcome) {
+func (m *Metrics) observePromotion(f *figures, out Outcome) {
 	if w := out.Promotion; w != nil || !out.Follows {
-		m.promoted.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "name": name})
+		f.drop(m.promoted)
 		if w != nil {
-			m.promoted.WithLabelValues(namespace, name, w.Reason).Set(number(w.Reason == v1alpha1.ReasonUpToDate))
+			f.set(m.promoted, w.Reason, number(w.Reason == v1alpha1.ReasonUpToDate))
 		}
 	}
 }
