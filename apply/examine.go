@@ -102,7 +102,7 @@ func (p *planner) settled(step Step, m metav1.Object) (Step, bool) {
 	known, ok := p.memory.recall(p.unit.ID, step.ID)
 	if ok && known.uid == m.GetUID() && known.resourceVersion == m.GetResourceVersion() && known.hash == step.hash && known.checks == p.unit.Health.Key() && !known.stale {
 		step.Action = Unchanged
-		step.health = &known.health
+		step.health = &Health{ID: step.ID, Status: known.status, Message: known.message}
 		return step, true
 	}
 	return step, false

@@ -79,6 +79,6 @@ func (p *planner) remember(step *Step, full *unstructured.Unstructured, resource
 		return // it moved between two requests: the next pass looks again
 	}
 	p.memory.remember(p.unit.ID, step.ID, memo{
-		uid: full.GetUID(), resourceVersion: resourceVersion, hash: step.hash, health: *step.health, checks: p.unit.Health.Key(),
+		uid: full.GetUID(), resourceVersion: resourceVersion, hash: step.hash, status: step.health.Status, message: step.health.Message, checks: p.unit.Health.Key(),
 	})
 }

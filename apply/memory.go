@@ -3,6 +3,7 @@ package apply
 import (
 	"sync"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,13 +33,15 @@ type heard struct {
 	change watch.Change
 }
 
-// memo is one object as it was found or left.
+// memo is one object as it was found or left. It is as small as a map wants its elements to be so that it holds them itself: 128 bytes.
 type memo struct {
 	uid             types.UID
 	resourceVersion string
 	// hash of the form that Git wanted. An empty one means that it was not applied.
-	hash   string
-	health Health
+	hash string
+	// status and message are the health that was found. The ID is the memory's own: one of the server's answer would keep all texts of that.
+	status  status.Status
+	message string
 	// checks by which the health was found; see HealthChecks.Key.
 	checks string
 	// stale is true when the status has changed since the health was found. All else is as it was.
@@ -54,14 +57,12 @@ func (m *memory) recall(unit string, id render.ID) (memo, bool) {
 		return memo{}, false
 	}
 	found, ok := m.units[unit].objects[id]
-	found.health.ID = id
 	return found, ok
 }
 
 func (m *memory) remember(unit string, id render.ID, what memo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	what.health.ID = render.ID{} // of the server's answer, all of which would stay for it
 	u := m.of(unit)
 	u.objects[id], u.scattered = what, true
 }
@@ -81,7 +82,7 @@ func (m *memory) rest() {
 		var texts []*string
 		for i := range memos {
 			known := &memos[i]
-			texts = append(texts, (*string)(&known.uid), &known.resourceVersion, &known.health.Message, &known.drifted)
+			texts = append(texts, (*string)(&known.uid), &known.resourceVersion, &known.message, &known.drifted)
 		}
 		render.Gather(texts)
 		u.objects, u.scattered = make(map[render.ID]memo, len(ids)), false

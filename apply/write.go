@@ -130,7 +130,7 @@ func (r *runner) write(ctx context.Context, s *StepResult, form *unstructured.Un
 	s.health = r.unit.healthOf(answer)
 	r.wrote(s.Step, answer.GetUID(), answer.GetResourceVersion())
 	r.memory.remember(r.unit.ID, s.ID, memo{
-		uid: answer.GetUID(), resourceVersion: answer.GetResourceVersion(), hash: s.hash, health: *s.health, checks: r.unit.Health.Key(),
+		uid: answer.GetUID(), resourceVersion: answer.GetResourceVersion(), hash: s.hash, status: s.health.Status, message: s.health.Message, checks: r.unit.Health.Key(),
 	})
 	return nil
 }
