@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -194,6 +195,37 @@ func (a *Applier) refresh(ctx context.Context) (*catalog, error) {
 		a.catalog = c
 	}
 	return c, nil
+}
+
+// serves says whether all kinds are served, or may be.
+func (c *catalog) serves(kinds []schema.GroupKind) bool {
+	return !slices.ContainsFunc(kinds, func(gk schema.GroupKind) bool {
+		_, ok, err := c.kind(gk)
+		return err == nil && !ok
+	})
+}
+
+// discoveryLag is how long after a definition was established discovery may not name its kind yet.
+const discoveryLag = 2 * time.Second
+
+// lookAgain is for a unit that has no later pass: what an answer of before, or one that lags, does not name would stay for good, with the label of a unit that is gone. A
+// definition may have gone and come back since.
+func (a *Applier) lookAgain(ctx context.Context, kinds []schema.GroupKind) (c *catalog, err error) {
+	unserved := errors.New("not served")
+	err = poll(ctx, time.Now().Add(discoveryLag), func() (bool, error) {
+		var err error
+		switch c, err = a.refresh(ctx); {
+		case err != nil:
+			return true, err
+		case !c.serves(kinds):
+			return false, unserved
+		}
+		return true, nil
+	})
+	if errors.Is(err, unserved) && ctx.Err() == nil {
+		err = nil
+	}
+	return c, err
 }
 
 func (a *Applier) forgetCatalog() {

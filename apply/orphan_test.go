@@ -55,6 +55,39 @@ func TestOrphan(t *testing.T) {
 	f.settled(ignoring)
 }
 
+// What an applier knows of the server may be older than a definition that went and came back. A unit that goes has no later pass that would find its objects.
+func TestPlanDeleteFindsKindsThatCameBack(t *testing.T) {
+	for name, plan := range map[string]func(f *fixture) error{
+		"delete": func(f *fixture) error {
+			p, err := f.applier.PlanDelete(t.Context(), f.unit)
+			if err == nil {
+				f.run(p)
+			}
+			return err
+		},
+		"orphan": func(f *fixture) error {
+			_, err := f.applier.Orphan(t.Context(), f.unit)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			t.Cleanup(f.dropWidgets)
+			before := f.applier
+			f.sync("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: $NS}\n") // it has seen a server without Widgets
+			f.applier = f.newApplier(f.cluster.Config())
+			f.sync(widgetDefinition + "---\n" + widget)
+			f.applier = before
+			if err := plan(f); err != nil {
+				t.Fatal(err)
+			}
+			if left := f.kubectl("get", "widgets."+f.ns+".test.mooring.dev", "-A", "-l", apply.PartOfLabel+"="+f.unit.ID, "-o", "name"); left != "" {
+				t.Errorf("still ours: %s", left)
+			}
+		})
+	}
+}
+
 func TestPlanDelete(t *testing.T) {
 	f := newFixture(t)
 	t.Cleanup(func() {

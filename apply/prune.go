@@ -99,6 +99,9 @@ func (s Step) letGo(reason string) Step {
 func (a *Applier) planAll(ctx context.Context, u Unit) (*planner, error) {
 	a.meetUnit(u)
 	c, err := a.lookup(ctx, nil, u.Kinds)
+	if err == nil && !c.serves(u.Kinds) {
+		c, err = a.lookAgain(ctx, u.Kinds)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", u.Name, err)
 	}
