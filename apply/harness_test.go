@@ -23,6 +23,7 @@ import (
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m)) }
@@ -210,11 +211,7 @@ func (f *fixture) edit(kind, name, patch string) {
 
 func (f *fixture) eventually(what string, done func() bool) {
 	f.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.Fatalf("after 30 s still not so: %s", what)
-		}
-	}
+	poll.AwaitTrue(f, 30*time.Second, what, done)
 }
 
 func (f *fixture) istio() {

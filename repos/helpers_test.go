@@ -17,6 +17,7 @@ import (
 
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 var main = repos.Ref{Branch: "main"}
@@ -159,11 +160,7 @@ func partial(t testing.TB, dir string) []string {
 // await polls until something is so.
 func await(t testing.TB, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("waited in vain")
-		}
-	}
+	poll.AwaitTrue(t, 30*time.Second, "it is so", so)
 }
 
 // proxy passes requests on to addr at once and holds the answers back until it is opened.

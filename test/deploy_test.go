@@ -35,6 +35,7 @@ import (
 	"github.com/mooring-dev/mooring/render/check"
 	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // deploySet renders what `kubectl apply -k deploy` would apply.
@@ -113,16 +114,10 @@ func TestAppConfigurationIsTaught(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out string
-	var err error
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) { // a new kind is served a moment after it is accepted
+	poll.Await(t, time.Minute, "the new kind is served", func() (err error) {
 		out, err = cluster.Kubectl(t.Context(), "explain", "appconfiguration.spec.destinationRule.trafficPolicy.ejectionSettings")
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
 	for _, want := range []string{"mooring.dev", "AppConfiguration", "consecutiveErrors", "trafficPolicy.outlierDetection"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("kubectl explain lacks %q:\n%s", want, out)

@@ -1,7 +1,6 @@
 package istiod_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"github.com/mooring-dev/mooring/render"
 	pilot "github.com/mooring-dev/mooring/test/istiod"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // world is a namespace of a real API server in which a test writes as a run would.
@@ -135,15 +135,7 @@ func (w *world) hasSubset(c *pilot.Client, host, subset string) bool {
 // eventually polls until it is so.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for !so() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not in time: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	poll.AwaitTrue(t, 20*time.Second, what, so)
 }
 
 // connected is the number of proxies that an istiod knows.

@@ -207,9 +207,14 @@ func TestNeverAtRest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writer sync.WaitGroup
 	writer.Go(func() {
+		pace := time.NewTicker(50 * time.Millisecond) // less than istiod waits after an event
+		defer pace.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
 			w.write(rule("busy", fmt.Sprintf("s%d", n)))
-			time.Sleep(50 * time.Millisecond) // less than istiod waits after an event
+			select {
+			case <-ctx.Done():
+			case <-pace.C:
+			}
 		}
 	})
 	defer writer.Wait()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply/watch"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m)) }
@@ -159,17 +160,7 @@ func (e *ear) knows(k watch.Kind, owner string, want ...string) {
 
 func (e *ear) eventually(right func() error) {
 	e.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		err := right()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	poll.Await(e, 30*time.Second, "it is told and known", right)
 }
 
 func (e *ear) kubectl(args ...string) {

@@ -1,6 +1,7 @@
 package alarm_test
 
 import (
+	"errors"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,7 @@ import (
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/alertmanager"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func TestMain(m *testing.M) {
@@ -137,14 +139,12 @@ func sent(n int64) func(v1alpha1.AlarmStatus) bool {
 
 func eventually(t *testing.T, what string, done func() (string, bool)) {
 	t.Helper()
-	var last string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		var ok bool
-		if last, ok = done(); ok {
-			return
+	poll.Await(t, time.Minute, what, func() error {
+		if last, ok := done(); !ok {
+			return errors.New(last)
 		}
-	}
-	t.Fatalf("not in time: %s; last: %s", what, last)
+		return nil
+	})
 }
 
 // mooring of the site after a pass, as the API server has it, too.

@@ -20,6 +20,7 @@ import (
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -173,7 +174,7 @@ func (u *unit) remove(ctx context.Context) error {
 	if err := u.w.Client().Delete(ctx, m); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return world.Poll(ctx, "the Mooring is gone", func() error {
+	return poll.Until(ctx, "the Mooring is gone", func() error {
 		switch err := u.w.Client().Get(ctx, u.Key, m); {
 		case apierrors.IsNotFound(err):
 			return nil
@@ -370,7 +371,7 @@ func all(lots ...files) files {
 // eventually polls until ask has no error.
 func eventually(t *testing.T, what string, ask func() error) {
 	t.Helper()
-	if err := world.Poll(within(t, patience), what, ask); err != nil {
+	if err := poll.Until(within(t, patience), what, ask); err != nil {
 		t.Fatal(err)
 	}
 }

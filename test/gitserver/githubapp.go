@@ -114,7 +114,11 @@ func (a *GitHubApp) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && path == "app/installations/"+a.Installation+"/access_tokens" && a.Suspended:
 		no(http.StatusForbidden, "This installation has been suspended")
 	case r.Method == http.MethodPost && path == "app/installations/"+a.Installation+"/access_tokens":
-		time.Sleep(a.Delay)
+		select {
+		case <-time.After(a.Delay):
+		case <-r.Context().Done():
+			return
+		}
 		life := a.Life
 		if life == 0 {
 			life = time.Hour

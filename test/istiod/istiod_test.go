@@ -16,6 +16,7 @@ import (
 
 	"github.com/mooring-dev/mooring/test/istiod"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func TestMain(m *testing.M) { os.Exit(istiod.Run(m)) }
@@ -241,9 +242,5 @@ func TestReconnect(t *testing.T) {
 
 func (f *fixture) eventually(what string, done func() bool) {
 	f.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.Fatalf("after 20 s still not so: %s", what)
-		}
-	}
+	poll.AwaitTrue(f, 20*time.Second, what, done)
 }

@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/mooring-dev/mooring/test/child"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // controllers are the few of kube-controller-manager's that somebody would miss: without the first two a deleted
@@ -134,22 +135,18 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 
 // poll calls ask until it has no error. It gives up when ctx does or a part of the control plane has ended.
 func (c *Cluster) poll(ctx context.Context, ask func() error) error {
-	for {
+	return poll.Until(ctx, "the control plane answers", func() error {
 		err := ask()
 		if err == nil {
 			return nil
 		}
 		for _, p := range c.processes() {
 			if ended := p.Ended(); ended != nil {
-				return ended
+				return poll.Final(ended)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 // configure writes the kubeconfigs of the admin and of the controllers.

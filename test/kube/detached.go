@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Detached is a control plane that outlives the process that started it. What is known about it lies in its folder: a
@@ -151,17 +153,23 @@ func Down(dir string) (stopped []string, err error) {
 
 // end asks a part to end, and kills it when it has not after ten seconds.
 func end(dir, part string, pid int) error {
+	var last error
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stop %s, process %d: %w", part, pid, err)
 		}
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if !runs(dir, part, pid) {
-				return nil
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if last = poll.Until(ctx, "it has ended", func() error {
+			if runs(dir, part, pid) {
+				return errors.New("it runs")
 			}
+			return nil
+		}); last == nil {
+			return nil
 		}
 	}
-	return fmt.Errorf("stop %s: process %d does not end", part, pid)
+	return fmt.Errorf("stop %s, process %d: %w", part, pid, last)
 }
 
 // pidOf is the process of a part, or 0 when it does not run. A recorded number alone proves nothing, because the kernel

@@ -3,6 +3,7 @@ package kube_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // hold makes the test binary start a cluster, say where, and wait to be killed.
@@ -49,11 +51,7 @@ func client(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 // eventually polls until done is true, for half a minute at most.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 30 s still not so: %s", what)
-		}
-	}
+	poll.AwaitTrue(t, 30*time.Second, what, done)
 }
 
 func configMap(name string) *corev1.ConfigMap {
@@ -180,9 +178,15 @@ func TestRequestCounts(t *testing.T) {
 		}
 		// An answer is counted just after it was sent, so the next one may be a little early.
 		var moved kube.Requests
-		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && moved.Total() == 0; time.Sleep(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = poll.Until(ctx, "it is counted", func() error { // what is not counted is compared by who asked
 			moved = c.Requests(t).Since(before).Only(func(r kube.Request) bool { return r.Group == "" && r.Resource == "configmaps" })
-		}
+			if moved.Total() == 0 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
 		return moved
 	}
 	patch := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"counted"},"data":{"a":"b"}}`)

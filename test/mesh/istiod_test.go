@@ -1,6 +1,8 @@
 package mesh_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/mooring-dev/mooring/test/istiod"
 	"github.com/mooring-dev/mooring/test/kube"
 	"github.com/mooring-dev/mooring/test/mesh"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func TestMain(m *testing.M) { os.Exit(istiod.Run(m)) }
@@ -56,9 +59,11 @@ func awaitConfig(t *testing.T, address string, inProcess *mesh.Mesh, p mesh.Prox
 	t.Helper()
 	const apiServer = "kubernetes.default.svc.cluster.local"
 	want := inProcess.Config(p)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		told, err := mesh.Ask(t.Context(), address, inProcess.Node(p))
-		if err != nil {
+	var told mesh.Config
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_ = poll.Until(ctx, "istiod has taken up all", func() (err error) { // the caller says what differs
+		if told, err = mesh.Ask(t.Context(), address, inProcess.Node(p)); err != nil {
 			t.Fatal(err)
 		}
 		for _, resources := range []map[string]any{told.Listeners, told.Routes, told.Clusters, told.Endpoints} {
@@ -70,10 +75,12 @@ func awaitConfig(t *testing.T, address string, inProcess *mesh.Mesh, p mesh.Prox
 		}
 		var out strings.Builder
 		compareConfigs(&out, p, want, told)
-		if out.Len() == 0 || time.Now().After(deadline) {
-			return told
+		if out.Len() > 0 {
+			return errors.New(out.String())
 		}
-	}
+		return nil
+	})
+	return told
 }
 
 func asUnstructured(t *testing.T, o runtime.Object) *unstructured.Unstructured {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mooring-dev/mooring/test/child"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Prometheus is a running process.
@@ -121,15 +122,7 @@ func write(t testing.TB, file string, content []byte) {
 // Await returns once the query gives something. It is for a Prometheus without a User.
 func (p *Prometheus) Await(query string) {
 	p.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := p.has(query)
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			p.t.Fatalf("Prometheus has nothing for %s: %v", query, err)
-		}
-	}
+	poll.Await(p.t, time.Minute, "Prometheus has something for "+query, func() error { return p.has(query) })
 }
 
 func (p *Prometheus) has(query string) error {

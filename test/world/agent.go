@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mooring-dev/mooring/test/child"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // AgentOptions of one agent.
@@ -83,9 +84,9 @@ func (w *World) tryAgent(ctx context.Context, o AgentOptions, store string) (*Ag
 	w.mu.Lock()
 	w.agents = append(w.agents, a)
 	w.mu.Unlock()
-	err = Poll(ctx, o.Name+" is ready", func() error {
+	err = poll.Until(ctx, o.Name+" is ready", func() error {
 		if ended := p.Ended(); ended != nil {
-			return Final(ended)
+			return poll.Final(ended)
 		}
 		return a.Probe(ctx, "readyz")
 	})

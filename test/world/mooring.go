@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Key names a Mooring.
@@ -66,7 +67,7 @@ func (w *World) Sync(ctx context.Context, key Key) (*v1alpha1.Mooring, error) {
 // Until reads a Mooring until right has no error, and gives it as it was then.
 func (w *World) Until(ctx context.Context, key Key, what string, right func(*v1alpha1.Mooring) error) (*v1alpha1.Mooring, error) {
 	var m *v1alpha1.Mooring
-	err := Poll(ctx, fmt.Sprintf("%s (Mooring %s)", what, key), func() (err error) {
+	err := poll.Until(ctx, fmt.Sprintf("%s (Mooring %s)", what, key), func() (err error) {
 		if m, err = w.Mooring(ctx, key); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/proxy"
 	"github.com/mooring-dev/mooring/render/check/world"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // TestMain finds goroutines that a closed Mesh left behind.
@@ -146,11 +147,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			m.Close()
 		}
 		// What was told to end does so in its own time.
-		for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > goroutines; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
+		poll.Await(t, 20*time.Second, "all goroutines have ended", func() error {
+			if n := runtime.NumGoroutine(); n > goroutines {
+				return fmt.Errorf("%d goroutines, %d before", n, goroutines)
 			}
-		}
+			return nil
+		})
 		runtime.GC()
 		runtime.GC()
 		var s runtime.MemStats

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/render/check/world"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
@@ -173,12 +174,12 @@ func TestKeptLetsGo(t *testing.T) {
 	for i := range 100 {
 		kept.Of(service(t, "shop", fmt.Sprint("s", i), ""), find)
 	}
-	for deadline := time.Now().Add(20 * time.Second); kept.Len() > 1; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d values of objects that are gone are kept", kept.Len()-1)
-		}
+	poll.Await(t, 20*time.Second, "what is known of objects that are gone goes", func() error {
 		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
+		if n := kept.Len(); n > 1 {
+			return fmt.Errorf("%d values of objects that are gone are kept", n-1)
+		}
+		return nil
+	})
 	runtime.KeepAlive(u)
 }

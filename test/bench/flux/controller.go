@@ -13,6 +13,7 @@ import (
 
 	"github.com/mooring-dev/mooring/test/child"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -67,9 +68,9 @@ func (b Binary) start(ctx context.Context, w *world.World, temp string) (*world.
 		return nil, err
 	}
 	a := &world.Agent{Process: p, MetricsURL: "http://" + ports[0] + "/metrics", ProbeURL: "http://" + ports[1]}
-	err = world.Poll(ctx, "kustomize-controller is ready", func() error {
+	err = poll.Until(ctx, "kustomize-controller is ready", func() error {
 		if ended := p.Ended(); ended != nil {
-			return world.Final(ended)
+			return poll.Final(ended)
 		}
 		return a.Probe(ctx, "readyz")
 	})

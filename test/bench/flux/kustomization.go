@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mooring-dev/mooring/test/world"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // requestAnnotation asks for a pass, as `flux reconcile` does.
@@ -88,7 +88,7 @@ func (k Kustomization) patch(ctx context.Context, patch []byte) error {
 }
 
 func (k Kustomization) until(ctx context.Context, what string, right func(*unstructured.Unstructured) error) error {
-	return world.Poll(ctx, fmt.Sprintf("Kustomization %s %s", k.Name, what), func() error {
+	return poll.Until(ctx, fmt.Sprintf("Kustomization %s %s", k.Name, what), func() error {
 		u := k.object()
 		if err := k.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mooring-dev/mooring/test/bench/flux"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/results"
-	"github.com/mooring-dev/mooring/test/world"
 )
 
 // fluxInterval is the shortest that Flux's documentation advises. Between its passes it does not look, so this bounds how long an edit lives.
@@ -296,7 +296,7 @@ func (p *peer) restarted(ctx context.Context) error {
 	if p.controller, err = p.flux.Start(ctx, p.World); err != nil {
 		return err
 	}
-	err = world.Poll(ctx, "every Kustomization had a pass", func() error {
+	err = poll.Until(ctx, "every Kustomization had a pass", func() error {
 		seen, err := p.controller.Seen(ctx)
 		if err == nil && seen < p.moorings+1 {
 			err = fmt.Errorf("%d of %d", seen, p.moorings+1)

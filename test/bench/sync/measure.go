@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/results"
 	"github.com/mooring-dev/mooring/test/world"
 )
@@ -302,7 +303,7 @@ func (b *bench) restarted(ctx context.Context) error {
 	if b.agent, err = b.StartAgent(ctx, world.AgentOptions{}); err != nil {
 		return err
 	}
-	err = world.Poll(ctx, "every Mooring had a pass", func() error {
+	err = poll.Until(ctx, "every Mooring had a pass", func() error {
 		m, err := b.agent.Metrics(ctx)
 		if err != nil {
 			return err

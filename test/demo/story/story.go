@@ -16,6 +16,7 @@ import (
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -159,7 +160,7 @@ func (s *Story) becomes(ctx context.Context, line string, wants ...string) error
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
 	defer cancel()
 	var out string
-	err := world.Poll(ctx, "it is as expected", func() (err error) {
+	err := poll.Until(ctx, "it is as expected", func() (err error) {
 		out, err = s.shell(ctx, 0, line, wants...)
 		return err
 	})

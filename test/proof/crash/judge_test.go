@@ -17,8 +17,8 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/proof/witness"
-	"github.com/mooring-dev/mooring/test/world"
 )
 
 func kinds() []witness.Kind {
@@ -131,7 +131,7 @@ func (r *run) leftovers() []string {
 		}
 	}
 	var faults []string
-	_ = world.Poll(within(r.T, r.patience), "what is not wanted is gone", func() error {
+	_ = poll.Until(within(r.T, r.patience), "what is not wanted is gone", func() error {
 		faults = nil
 		for _, o := range r.list(r.home) {
 			id := idOf(o)

@@ -19,6 +19,7 @@ import (
 	"github.com/mooring-dev/mooring/render"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -240,7 +241,7 @@ func (r *run) interrupt() {
 // dies waits until the agent is dead, or has done all and lives: then it is killed where it stands.
 func (r *run) dies(dead <-chan struct{}) {
 	r.Helper()
-	err := world.Poll(within(r.T, patience), "the agent is dead", func() error {
+	err := poll.Until(within(r.T, patience), "the agent is dead", func() error {
 		select {
 		case <-dead:
 			return nil
@@ -367,7 +368,7 @@ func (r *run) settle(s *site) {
 	r.Helper()
 	r.ask(s)
 	asked := time.Now()
-	err := world.Poll(within(r.T, patience), "commit "+s.head+" is in force", func() error {
+	err := poll.Until(within(r.T, patience), "commit "+s.head+" is in force", func() error {
 		if time.Since(asked) > 2*time.Second { // one that was refused for what another had then
 			r.ask(s)
 			asked = time.Now()
@@ -394,7 +395,7 @@ func (r *run) settled(s *site, key world.Key) error {
 	switch {
 	case !strings.HasSuffix(m.Status.LastAttemptedRevision, s.head):
 	case ready.Reason == v1alpha1.ReasonCheckFailed || ready.Reason == v1alpha1.ReasonRenderFailed:
-		return world.Final(errors.New(ready.Message)) // the proof's fault
+		return poll.Final(errors.New(ready.Message)) // the proof's fault
 	case world.HasReason(v1alpha1.ReasonPruneGuarded)(m) == nil && m.Annotations[v1alpha1.ConfirmAnnotation] != m.Status.LastAttemptedRevision:
 		r.tell("guarded: %s", ready.Message)
 		if s == r.home {
@@ -403,7 +404,7 @@ func (r *run) settled(s *site, key world.Key) error {
 		before := m.DeepCopy()
 		metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.ConfirmAnnotation, m.Status.LastAttemptedRevision)
 		if err := r.Client().Patch(r.Context(), m, client.MergeFrom(before)); err != nil {
-			return world.Final(err)
+			return poll.Final(err)
 		}
 	}
 	return world.InForce(s.head)(m)
@@ -436,7 +437,7 @@ func (r *run) end() {
 // gone waits until a Mooring is.
 func (r *run) gone(key world.Key) {
 	r.Helper()
-	err := world.Poll(within(r.T, patience), "the Mooring is gone", func() error {
+	err := poll.Until(within(r.T, patience), "the Mooring is gone", func() error {
 		m, err := r.Mooring(r.Context(), key)
 		if apierrors.IsNotFound(err) {
 			return nil

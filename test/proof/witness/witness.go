@@ -33,6 +33,7 @@ import (
 
 	"github.com/mooring-dev/mooring/apply"
 	"github.com/mooring-dev/mooring/render"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Event is what happened to one object.
@@ -94,7 +95,7 @@ func (w *Witness) Follow(ctx context.Context, kind Kind) error {
 	patient, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	var version string
-	err := poll(patient, func() (err error) {
+	err := poll.Until(patient, "it can be listed", func() (err error) {
 		version, err = w.list(patient, kind)
 		return err
 	})
@@ -116,7 +117,7 @@ func (w *Witness) follow(ctx context.Context, kind Kind, version string) {
 		if ctx.Err() != nil {
 			return
 		}
-		err := poll(ctx, func() (err error) {
+		err := poll.Until(ctx, "it can be listed", func() (err error) {
 			version, err = w.list(ctx, kind)
 			return err
 		})
@@ -299,7 +300,7 @@ func (w *Witness) CaughtUp(ctx context.Context, which func(render.ID) bool) erro
 	kinds := slices.Collect(maps.Keys(w.kinds))
 	w.mu.Unlock()
 	for _, kind := range kinds {
-		if err := poll(ctx, func() error { return w.compare(ctx, kind, which) }); err != nil {
+		if err := poll.Until(ctx, "all is heard of", func() error { return w.compare(ctx, kind, which) }); err != nil {
 			return fmt.Errorf("hear of all that happened to %s: %w", kind.Resource, err)
 		}
 	}
@@ -340,19 +341,4 @@ func (w *Witness) compare(ctx context.Context, kind Kind, which func(render.ID) 
 		return fmt.Errorf("%d objects were not heard of yet", len(there))
 	}
 	return nil
-}
-
-// poll asks until there is no error.
-func poll(ctx context.Context, ask func() error) error {
-	for {
-		err := ask()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
