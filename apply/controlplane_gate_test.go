@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/test/kube"
 )
 
 // The words for a webhook whose Service is not there, from the API server itself.
@@ -104,7 +105,8 @@ func TestIstiodComesFirstWithItsStatusWrittenByTheTest(t *testing.T) {
 
 // In one run, when istiod comes up while it is waited for.
 func TestRunGoesOnWhenIstiodServesWithItsStatusWrittenByTheTest(t *testing.T) {
-	f := newFixture(t)
+	cluster, wire := kube.Start(t), &recorder{}
+	f := newFixtureAs(t, cluster, wire.config(cluster.Config()))
 	f.istio()
 	i := newIstiod(f)
 	i.cleanWebhooks()
@@ -126,11 +128,18 @@ func TestRunGoesOnWhenIstiodServesWithItsStatusWrittenByTheTest(t *testing.T) {
 	f.eventually("istiod is applied", func() bool {
 		return there("apps", "deployments", "istiod") && i.validator("failurePolicy") == "Ignore"
 	})
-	for range 5 {
-		if there("networking.istio.io", "virtualservices", "reviews") || there("apps", "deployments", "gateway") {
-			t.Fatal("what depends on istiod did not wait")
+	wire.take()
+	asked := 0
+	f.eventually("the run has asked for istiod three times, and waits", func() bool {
+		for _, request := range wire.take() {
+			if strings.HasPrefix(request, "GET ") && strings.HasSuffix(request, "/deployments/istiod") {
+				asked++
+			}
 		}
-		time.Sleep(20 * time.Millisecond)
+		return asked >= 3
+	})
+	if there("networking.istio.io", "virtualservices", "reviews") || there("apps", "deployments", "gateway") {
+		t.Fatal("what depends on istiod did not wait")
 	}
 	i.pods.Store(1)
 	i.control()
