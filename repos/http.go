@@ -42,17 +42,14 @@ func newHTTPClient(auth Auth, by Proxy) *http.Client {
 			config.Certificates = []tls.Certificate{*s.clientCert}
 		}
 	}
-	return &http.Client{
-		CheckRedirect: checkRedirect,
-		Transport: &http.Transport{
-			Proxy:                  by.ForRequest,
-			OnProxyConnectResponse: proxyAnswer,
-			DialContext:            (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
-			TLSClientConfig:        config,
-			MaxIdleConnsPerHost:    2,
-			IdleConnTimeout:        30 * time.Second,
-		},
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig:     config,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     30 * time.Second,
 	}
+	by.Lead(transport)
+	return &http.Client{CheckRedirect: checkRedirect, Transport: transport}
 }
 
 // checkRedirect follows only within the host, and never from https back to http, so that credentials stay where they
@@ -184,8 +181,8 @@ func sendError(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // without the URL, which the error carries already
 	}
-	if isProxy(err) {
-		return proxyTrouble(err)
+	if e := ProxyError(err); e != nil {
+		return e
 	}
 	if isTLS(err) {
 		return failf(KindTLS, "if the server has a private authority, put its certificate into the Secret as ca.crt", "%w", err)

@@ -92,8 +92,13 @@ func (p Proxy) GoString() string { return "repos.Proxy{" + p.String() + "}" }
 // LogValue is String, for log/slog.
 func (p Proxy) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// ForRequest is what http.Transport asks, for whoever speaks to the same server by other means than Git. The URL holds the password.
-func (p Proxy) ForRequest(r *http.Request) (*url.URL, error) {
+// Lead makes a transport go through the proxy. ProxyError tells what went wrong on that way.
+func (p Proxy) Lead(t *http.Transport) {
+	t.Proxy, t.OnProxyConnectResponse = p.forRequest, proxyAnswer
+}
+
+// forRequest is what http.Transport asks.
+func (p Proxy) forRequest(r *http.Request) (*url.URL, error) {
 	if u := p.url(); u != nil {
 		return u, nil
 	}
@@ -188,10 +193,10 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, res *http.Respo
 
 func proxyStatus(status string) *Error {
 	if strings.HasPrefix(status, "407") {
-		return failf(KindProxy, "give the proxy's username and password in the Secret of proxySecretRef, or in HTTPS_PROXY of the agent",
+		return failf(KindProxy, "give the proxy's username and password in the Secret of spec.source.proxySecretRef, or in HTTPS_PROXY of the agent",
 			"the proxy does not accept the credentials: it answers %s", clean(status))
 	}
-	return failf(KindProxy, "check that the proxy lets this machine reach the host and port of the url", "the proxy answers %s", clean(status))
+	return failf(KindProxy, "check that the proxy, which the Secret of spec.source.proxySecretRef or HTTPS_PROXY of the agent names, lets this machine reach the host and port behind it", "the proxy answers %s", clean(status))
 }
 
 // explain adds to what broke on the way to a server that a proxy stands there, which may be no proxy at all.
@@ -200,22 +205,27 @@ func (p Proxy) explain(err error) error {
 	if !ok || e.Kind != KindUnavailable || p.sealed == nil {
 		return err
 	}
-	return fail(KindUnavailable, fmt.Errorf("through the proxy %s: %w", p, e.Err), "check address in the Secret of proxySecretRef: that it is a proxy of this sort; "+e.Hint)
+	return fail(KindUnavailable, fmt.Errorf("through the proxy %s: %w", p, e.Err), "check address in the Secret of spec.source.proxySecretRef: that it is a proxy of this sort; "+e.Hint)
 }
 
-// isProxy tells the errors of http.Transport that come from the way to the proxy, or from a SOCKS proxy.
-func isProxy(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && (op.Op == "proxyconnect" || strings.HasPrefix(op.Op, "socks"))
+// ProxyError is what an error of a transport that was led through a proxy says of that: it is away, or says no. It is nil for all other errors.
+func ProxyError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Kind == KindProxy { // see proxyAnswer
+		return e
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "proxyconnect" || strings.HasPrefix(op.Op, "socks")) {
+		return proxyTrouble(err)
+	}
+	return nil
 }
 
 // proxyTrouble is a proxy that is away, or a SOCKS proxy that says no.
 func proxyTrouble(err error) *Error {
 	text := err.Error()
 	if strings.Contains(text, "authentication") { // the library has no type for it
-		return failf(KindProxy, "give the proxy's username and password in the Secret of proxySecretRef, or in HTTPS_PROXY of the agent",
+		return failf(KindProxy, "give the proxy's username and password in the Secret of spec.source.proxySecretRef, or in HTTPS_PROXY of the agent",
 			"the proxy does not accept the credentials: %w", err)
 	}
-	return failf(KindProxy, "check address in the Secret of proxySecretRef, or HTTPS_PROXY of the agent, and that the proxy may reach the host and port of the url",
+	return failf(KindProxy, "check address in the Secret of spec.source.proxySecretRef, or HTTPS_PROXY of the agent, and that the proxy may reach the host and port behind it",
 		"no way through the proxy: %w", err)
 }

@@ -109,10 +109,10 @@ func TestProxyRefusals(t *testing.T) {
 				data map[string]string
 				says string
 			}{
-				{"no password", map[string]string{"address": asks.Address()}, "username and password in the Secret of proxySecretRef"},
+				{"no password", map[string]string{"address": asks.Address()}, "username and password in the Secret of spec.source.proxySecretRef"},
 				{"wrong password", map[string]string{"address": asks.Address(), "username": "ship", "password": "wrong"}, "does not accept the credentials"},
 				{"refused", map[string]string{"address": refuses.Address()}, "the proxy"},
-				{"away", map[string]string{"address": scheme + "://" + nobody}, "check address in the Secret of proxySecretRef"},
+				{"away", map[string]string{"address": scheme + "://" + nobody}, "check address in the Secret of spec.source.proxySecretRef"},
 				{"a name that nobody has", map[string]string{"address": scheme + "://no-such-host.invalid:3128"}, "check address"},
 				{"no proxy", map[string]string{"address": scheme + "://" + s.server.Addr()}, ""},
 			} {

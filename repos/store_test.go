@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,11 +186,8 @@ func TestDamagedStore(t *testing.T) {
 func TestDamageWhileReading(t *testing.T) {
 	t.Parallel()
 	s := gitserver.HTTP(t, gitserver.HTTPOptions{})
-	content := make([]byte, 100_000)
-	if _, err := rand.NewChaCha8([32]byte{}).Read(content); err != nil {
-		t.Fatal(err)
-	}
-	repo := s.Repo(t, "shop.git", map[string]string{"f": string(content)})
+	content := noise(t, 100_000)
+	repo := s.Repo(t, "shop.git", map[string]string{"f": content})
 	remote := repos.Remote{URL: repo.URL}
 	store, dir := open(t, repos.Options{})
 	snap := pull(t, store, remote, main)
@@ -208,7 +204,7 @@ func TestDamageWhileReading(t *testing.T) {
 	}
 	_, err = fs.ReadFile(snap.FS(), "f")
 	wantKind(t, err, repos.KindStore, "damaged")
-	if got := read(t, pull(t, store, remote, main).FS(), "f"); got != string(content) {
+	if got := read(t, pull(t, store, remote, main).FS(), "f"); got != content {
 		t.Error("the file is not what it was after the store was mended")
 	}
 }

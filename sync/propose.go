@@ -143,7 +143,7 @@ func (p *pass) forge(ctx context.Context) (forge.Options, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Proxy = way.Proxy.ForRequest
+	o.Proxy = way.Proxy
 	if promotion.SecretRef == nil {
 		return o, errors.New("spec.promotion.secretRef is missing")
 	}

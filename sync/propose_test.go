@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,7 +27,7 @@ type hub struct {
 	state     map[string]forge.State // by commit
 	err       error
 	lastToken string
-	proxy     func(*http.Request) (*url.URL, error)
+	proxy     repos.Proxy
 }
 
 func (h *hub) propose(_ context.Context, o forge.Options, p forge.Proposal) (forge.PullRequest, error) {
@@ -188,7 +187,9 @@ func TestPullRequestThroughTheProxy(t *testing.T) {
 		c.prod.m.Spec.Source.ProxySecretRef = &v1alpha1.LocalReference{Name: "proxy"}
 		c.commit(t, "b")
 		c.prodAfter(t, 16*time.Minute, "a", v1alpha1.ReasonAwaitingMerge)
-		if by, err := h.proxy(&http.Request{}); err != nil || by == nil || by.String() != "http://ship:rope@proxy.example.com:3128" {
+		var way http.Transport
+		h.proxy.Lead(&way)
+		if by, err := way.Proxy(&http.Request{}); err != nil || by == nil || by.String() != "http://ship:rope@proxy.example.com:3128" {
 			t.Errorf("the proxy is %v, %v", by, err)
 		}
 	})

@@ -47,8 +47,9 @@ var arrows = map[string][]string{
 	"apply/istiod":           {"apply", "render"},
 	"sync/v1alpha1":          {},
 	"sync/schedule":          {},
-	"sync/forge":             {},
-	"sync/metric":            {},
+	// A forge is reached on the way of its Git server.
+	"sync/forge":  {"repos"},
+	"sync/metric": {},
 	// An outcome is all that a pass did, so its fields have the types of every stage.
 	"sync/report":     {"sync/v1alpha1", "repos", "render", "render/check", "render/check/unmanaged", "apply"},
 	"sync/alarm":      {"sync/v1alpha1", "sync/report"},

@@ -13,12 +13,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-dev/mooring/apply"
+	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
 	"github.com/mooring-dev/mooring/test/kube"
@@ -60,11 +60,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	ctrl.SetLogger(logr.Discard())
 	cluster := kube.Start(t)
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cluster.Config(), client.Options{Scheme: scheme})
+	c, err := client.New(cluster.Config(), client.Options{Scheme: sync.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

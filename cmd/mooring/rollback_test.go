@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mooring-dev/mooring/sync"
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/kube"
 )
@@ -16,11 +16,7 @@ import (
 // time, is in nobody's way.
 func TestPinGivesWayToAnEdit(t *testing.T) {
 	server := kube.Start(t)
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.NewWithWatch(server.Config(), client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(server.Config(), client.Options{Scheme: sync.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mooring-dev/mooring/repos"
 )
 
 // Kind sorts errors by what mends them.
@@ -116,11 +118,12 @@ func (f *Forge) sort(r *refusal, err error) *Error {
 		host      x509.HostnameError
 		invalid   x509.CertificateInvalidError
 	)
+	proxy := repos.ProxyError(err)
 	switch {
 	case r != nil:
 		return f.refused(r)
-	case isProxy(err):
-		return f.proxyTrouble(err)
+	case proxy != nil:
+		return &Error{Kind: KindProxy, Hint: proxy.Hint, Err: f.clean(proxy)}
 	case errors.Is(err, errTooLong):
 		return failf(KindAnswer, "look whether spec.promotion.pullRequest.url leads to the forge's API", "its answer is longer than %d MiB", maxAnswer>>20)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/mooring-dev/mooring/repos"
 )
 
 // Provider is the API that a forge speaks. The values are those of spec.promotion.pullRequest.provider.
@@ -38,8 +40,8 @@ type Options struct {
 	Token string
 	// RootCAs that the forge's certificate is held against; nil for those of the system.
 	RootCAs *x509.CertPool
-	// Proxy on the way, as http.Transport asks for it; nil for what the environment of the process says.
-	Proxy func(*http.Request) (*url.URL, error)
+	// Proxy on the way.
+	Proxy repos.Proxy
 	// Timeout of one Propose; 30 seconds when it is zero.
 	Timeout time.Duration
 }
@@ -105,18 +107,14 @@ func New(o Options) (*Forge, error) {
 	if f.timeout <= 0 {
 		f.timeout = 30 * time.Second
 	}
-	if o.Proxy == nil {
-		o.Proxy = http.ProxyFromEnvironment
-	}
 	f.transport = &http.Transport{
-		Proxy:                  o.Proxy,
-		OnProxyConnectResponse: proxyAnswer,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
-		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  f.timeout,
-		IdleConnTimeout:        30 * time.Second,
-		ForceAttemptHTTP2:      true,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: f.timeout,
+		IdleConnTimeout:       30 * time.Second,
+		ForceAttemptHTTP2:     true,
 	}
+	o.Proxy.Lead(f.transport)
 	return f, nil
 }
 

@@ -1,11 +1,11 @@
 package forge_test
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/sync/forge"
 	"github.com/mooring-dev/mooring/test/gitserver"
 )
@@ -52,10 +52,10 @@ func TestProxy(t *testing.T) {
 // through is a Forge that reaches the imitation through a proxy.
 func (i *imitation) through(address string, user *url.Userinfo) *forge.Forge {
 	i.t.Helper()
-	proxy, err := url.Parse(address)
+	password, _ := user.Password()
+	proxy, err := repos.ProxyFromSecret(map[string][]byte{"address": []byte(address), "username": []byte(user.Username()), "password": []byte(password)})
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	proxy.User = user
-	return i.forgeWith(forge.Options{Proxy: http.ProxyURL(proxy)})
+	return i.forgeWith(forge.Options{Proxy: proxy})
 }
