@@ -202,3 +202,28 @@ func TestGather(t *testing.T) {
 	}
 	render.Gather(nil)
 }
+
+func TestSetHas(t *testing.T) {
+	object := func(kind, namespace, name string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}}
+	}
+	set := setOf(object("ConfigMap", "", "c"), object("ConfigMap", "shop", "a"), object("ConfigMap", "shop", "b"), object("ConfigMap", "zoo", "a"), object("Namespace", "shop", "shop"))
+	for id, want := range map[render.ID]bool{
+		{Kind: "ConfigMap", Namespace: "shop", Name: "b"}:   true,
+		{Kind: "ConfigMap", Namespace: "zoo", Name: "b"}:    false,
+		{Kind: "ConfigMap", Name: "c"}:                      true,
+		{Kind: "ConfigMap", Name: "b"}:                      true,
+		{Kind: "ConfigMap", Name: "shop"}:                   false,
+		{Kind: "Namespace", Name: "shop"}:                   true,
+		{Kind: "Namespace", Namespace: "zoo", Name: "shop"}: false,
+		{Kind: "Zebra", Name: "shop"}:                       false,
+		{Group: "apps", Kind: "ConfigMap", Name: "b"}:       false,
+	} {
+		if got := set.Has(id); got != want {
+			t.Errorf("%+v: %t", id, got)
+		}
+	}
+	if (&render.Set{}).Has(render.ID{Kind: "ConfigMap"}) {
+		t.Error("nothing has something")
+	}
+}

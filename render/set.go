@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,27 @@ type Set struct {
 	Hollow []string
 	// Warnings of the expanders, in a deterministic order.
 	Warnings []Warning
+}
+
+// Has says whether the set has an object. Where the ID is without a namespace, an object with one counts as well: a kustomization's namespace lands on kinds that
+// kustomize does not know to be of the cluster. Nil has none.
+func (s *Set) Has(id ID) bool {
+	if s == nil {
+		return false
+	}
+	i, found := slices.BinarySearchFunc(s.Objects, id, func(o Object, id ID) int { return compare(o.ID(), id) })
+	if found || id.Namespace != "" {
+		return found
+	}
+	for _, o := range s.Objects[i:] { // no namespace comes first of all
+		if o.ID().GroupKind() != id.GroupKind() {
+			break
+		}
+		if o.GetName() == id.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // Object is one wanted object and the file that it came from.

@@ -57,12 +57,11 @@ func (n *neighbours) Heirs(ctx context.Context, unwanted []render.ID) (map[rende
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	mine := idsOf(n.pass.wanted) // what is not wanted by the plan may be wanted by the newest commit
 	heirs := make(map[render.ID]apply.Heir)
 	for _, other := range all {
 		known := n.wishesOf(ctx, other)
 		for _, id := range unwanted {
-			if mine[id] {
+			if n.pass.wanted.Has(id) { // what is not wanted by the plan may be by the newest commit
 				continue
 			}
 			// One that surely wants it goes before one that may.
@@ -98,9 +97,8 @@ func (p *pass) kept(t *target) *target {
 	if p.wanted == nil || !foreignAlone(p.out.Err) {
 		return t
 	}
-	wanted := idsOf(p.wanted)
 	set := *t.set
-	set.Objects = slices.DeleteFunc(slices.Clone(set.Objects), func(o render.Object) bool { return !wanted[o.ID()] })
+	set.Objects = slices.DeleteFunc(slices.Clone(set.Objects), func(o render.Object) bool { return !p.wanted.Has(o.ID()) })
 	kept := *t
 	kept.set = &set
 	return &kept
@@ -113,17 +111,6 @@ func foreignAlone(refused error) bool {
 		_, foreign := errors.AsType[*apply.ForeignError](e.Err)
 		return !foreign
 	})
-}
-
-// idsOf a set, which may be nil.
-func idsOf(set *render.Set) map[render.ID]bool {
-	ids := make(map[render.ID]bool)
-	if set != nil {
-		for _, o := range set.Objects {
-			ids[o.ID()] = true
-		}
-	}
-	return ids
 }
 
 // Undecided says why the word of a Mooring that was offered something may not be its last.
@@ -216,7 +203,7 @@ func (n *neighbours) wishesOf(ctx context.Context, m *v1alpha1.Mooring) []wish {
 		switch {
 		case !passed:
 			own = wish{unsure: "it claims it, and was not looked at since the agent started", claimsOnly: true}
-		case own.ids == nil || own.orUnsure(m).unsure != "":
+		case own.set == nil || own.orUnsure(m).unsure != "":
 			own = wish{unsure: "it claims it, and its newest commit does not render, or is empty", claimsOnly: true}
 		}
 		return []wish{own}
@@ -287,8 +274,8 @@ func (p *pass) wishAt(ctx context.Context, m *v1alpha1.Mooring, rev repos.Revisi
 // wish is what a Mooring wants at a commit.
 type wish struct {
 	key targetKey
-	// ids that it wants, each with and without its namespace; nil when the commit does not render.
-	ids map[render.ID]bool
+	// set that it wants; nil when the commit does not render.
+	set *render.Set
 	// unsure is why it is not known what it wants, and claimsOnly says that this is so of the objects that it claims alone.
 	unsure     string
 	claimsOnly bool
@@ -296,31 +283,21 @@ type wish struct {
 }
 
 func wishOf(t *target) wish {
-	w := wish{key: t.key}
 	if t.unfit != nil {
-		w.fault = t.unfit.Error()
-		return w
+		return wish{key: t.key, fault: t.unfit.Error()}
 	}
-	w.ids = make(map[render.ID]bool, len(t.set.Objects))
-	for _, o := range t.set.Objects {
-		id := o.ID()
-		w.ids[id] = true
-		// A kustomization's namespace lands on kinds that kustomize does not know to be of the cluster.
-		id.Namespace = ""
-		w.ids[id] = true
-	}
-	return w
+	return wish{key: t.key, set: t.set}
 }
 
-func (w wish) has(id render.ID) bool { return w.ids[id] }
+func (w wish) has(id render.ID) bool { return w.set.Has(id) }
 
 // orUnsure says of a commit that does not render, or that renders to nothing where there was something, that nobody knows what it wants. One that
 // never worked holds nobody up.
 func (w wish) orUnsure(m *v1alpha1.Mooring) wish {
 	switch {
-	case w.ids == nil && m.Status.LastAppliedRevision != "":
+	case w.set == nil && m.Status.LastAppliedRevision != "":
 		w.unsure = "its path does not render at this commit: " + w.fault
-	case w.ids != nil && len(w.ids) == 0 && m.Status.Inventory != nil && m.Status.Inventory.Objects > 0:
+	case w.set != nil && len(w.set.Objects) == 0 && m.Status.Inventory != nil && m.Status.Inventory.Objects > 0:
 		w.unsure = "its path is empty at this commit, and was not"
 	}
 	return w
