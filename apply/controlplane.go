@@ -26,10 +26,11 @@ func isControlPlane(id render.ID, f *form) bool {
 	case f.gist != nil:
 		return f.gist.controlPlane
 	}
-	return servesMesh(id, f.get())
+	return isPartOfIstiod(id, f.get())
 }
 
-func servesMesh(id render.ID, form *unstructured.Unstructured) bool {
+// isPartOfIstiod is isControlPlane by the object itself.
+func isPartOfIstiod(id render.ID, form *unstructured.Unstructured) bool {
 	switch id.Group {
 	case "", "apps", "autoscaling", "policy", "discovery.k8s.io", "networking.k8s.io":
 		if id.Kind == kindNamespace.Kind || id.Kind == "ServiceAccount" {

@@ -109,7 +109,7 @@ func gistOf(unit string, o *render.Content, r resource) (*gist, error) {
 	}
 	return &gist{
 		unit: unit, status: r.Status, namespaced: r.Namespaced, hash: hash,
-		disabled: u.GetAnnotations()[ReconcileAnnotation] == "disabled", controlPlane: servesMesh(render.IDOf(u), u),
+		disabled: u.GetAnnotations()[ReconcileAnnotation] == "disabled", controlPlane: isPartOfIstiod(render.IDOf(u), u),
 	}, nil
 }
 

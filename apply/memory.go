@@ -82,7 +82,7 @@ func (m *memory) rest() {
 		var texts []*string
 		for i := range memos {
 			known := &memos[i]
-			texts = append(texts, (*string)(&known.uid), &known.resourceVersion, &known.message, &known.drifted)
+			texts = append(texts, &ids[i].Name, (*string)(&known.uid), &known.resourceVersion, &known.message, &known.drifted)
 		}
 		render.Gather(texts)
 		u.objects, u.scattered = make(map[render.ID]memo, len(ids)), false

@@ -38,19 +38,15 @@ type sharer struct {
 	leave  []path
 }
 
-// shares is true for the kinds of controllers' objects.
-func shares(gk schema.GroupKind) bool {
-	return gk == kindAutoscaler || gk == kindScaledObject || gk == kindRollout || gk == kindCanary
-}
-
-// sharersOf a controller's object: what it has a say in.
-func sharersOf(u *unstructured.Unstructured) []sharer {
-	switch u.GroupVersionKind().GroupKind() {
+// sharersOf a controller's object: what it has a say in. An object of any other kind is not looked at.
+func sharersOf(gk schema.GroupKind, f *form) []sharer {
+	switch gk {
 	case kindAutoscaler, kindScaledObject:
-		return []sharer{{target: targetOf(u, "spec", "scaleTargetRef"), leave: replicas()}}
+		return []sharer{{target: targetOf(f.get(), "spec", "scaleTargetRef"), leave: replicas()}}
 	case kindRollout:
-		return sharersOfRollout(u)
+		return sharersOfRollout(f.get())
 	case kindCanary:
+		u := f.get()
 		target := targetOf(u, "spec", "targetRef")
 		service := field(u, "spec", "service", "name")
 		if service == "" {
@@ -145,10 +141,7 @@ func field(u *unstructured.Unstructured, at ...string) string {
 func shareFields(all []wanted) {
 	leave := make(map[render.ID][]path)
 	for _, w := range all {
-		if !shares(w.id.GroupKind()) {
-			continue
-		}
-		for _, s := range sharersOf(w.form.get()) {
+		for _, s := range sharersOf(w.id.GroupKind(), w.form) {
 			leave[s.target] = append(leave[s.target], s.leave...)
 		}
 	}
@@ -231,7 +224,7 @@ func (p *planner) listSharers(ctx context.Context, gk schema.GroupKind, namespac
 		if u.GetLabels()[PartOfLabel] == p.unit.ID && !p.wanted[render.IDOf(u)] {
 			continue // it goes with this plan
 		}
-		all = append(all, sharersOf(u)...)
+		all = append(all, sharersOf(gk, formed(u))...)
 	}
 	return all, false, nil
 }

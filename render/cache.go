@@ -3,6 +3,7 @@ package render
 import (
 	"container/list"
 	"crypto/sha256"
+	"slices"
 	"sync"
 )
 
@@ -139,14 +140,16 @@ func (c *Cache) keepResource(key fileKey, r resourceFile) {
 	c.keep(key, r, int64(len(key.path))+r.bytes())
 }
 
-// gather moves its texts together: they were read among much that goes.
-func (r resourceFile) gather() {
+// gathered is the same without room to grow, and with its texts together: they were read among much that goes.
+func (r resourceFile) gathered() resourceFile {
+	r.sources = slices.Clone(r.sources)
 	texts := make([]*string, 0, 4*len(r.sources))
 	for i := range r.sources {
 		s := &r.sources[i]
 		texts = append(texts, &s.apiVersion, &s.kind, &s.namespace, &s.name)
 	}
 	Gather(texts)
+	return r
 }
 
 // bytes estimates what it takes in memory.

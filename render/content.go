@@ -20,10 +20,10 @@ import (
 // same in bytes and gives the garbage collector as much more to look at. An agent holds all objects of all its paths for days, and works with them when a commit
 // or drift comes. So [Set.Rest] leaves the bytes, and the tree is made again when it is asked for.
 type Content struct {
-	called atomic.Pointer[calledIn]
-	formed bool         // wellFormed has nothing to say
-	bytes  atomic.Int64 // see weigh; 0 as long as nobody has asked
-	note   atomic.Value // see Note
+	identity atomic.Pointer[identity]
+	formed   bool         // wellFormed has nothing to say
+	bytes    atomic.Int64 // see weigh; 0 as long as nobody has asked
+	note     atomic.Value // see Note
 
 	whole atomic.Pointer[unstructured.Unstructured] // nil while it rests
 	// packed is written once, before whole is first nil, and read only when it is.
@@ -32,14 +32,14 @@ type Content struct {
 	odd bool
 }
 
-// calledIn is what an object is called.
-type calledIn struct {
-	kind unique.Handle[kindIn]
+// identity is what an object is called. It is replaced by an equal one when the object is packed.
+type identity struct {
+	kind unique.Handle[kindAndNamespace]
 	name string
 }
 
-// kindIn is what many objects have in common.
-type kindIn struct{ apiVersion, group, kind, namespace string }
+// kindAndNamespace is what many objects have in common.
+type kindAndNamespace struct{ apiVersion, group, kind, namespace string }
 
 // packing is held by whoever packs. It happens now and then, in the background, and guards what a lock in each of many thousand objects would.
 var packing sync.Mutex
@@ -51,7 +51,7 @@ func ContentOf(u *unstructured.Unstructured) *Content {
 	}
 	id := IDOf(u)
 	c := &Content{}
-	c.called.Store(&calledIn{unique.Make(kindIn{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}), id.Name})
+	c.identity.Store(&identity{unique.Make(kindAndNamespace{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}), id.Name})
 	c.whole.Store(u)
 	c.formed = wellFormed(Object{Content: c}) == nil
 	return c
@@ -85,26 +85,26 @@ func (c *Content) weight() int64 {
 
 // ID of the object.
 func (c *Content) ID() ID {
-	called := c.called.Load()
-	k := called.kind.Value()
-	return ID{k.group, k.kind, k.namespace, called.name}
+	is := c.identity.Load()
+	k := is.kind.Value()
+	return ID{k.group, k.kind, k.namespace, is.name}
 }
 
 // GetName gives metadata.name; empty when it is no text.
-func (c *Content) GetName() string { return c.called.Load().name }
+func (c *Content) GetName() string { return c.identity.Load().name }
 
 // GetNamespace gives metadata.namespace; empty when it is no text.
-func (c *Content) GetNamespace() string { return c.called.Load().kind.Value().namespace }
+func (c *Content) GetNamespace() string { return c.identity.Load().kind.Value().namespace }
 
 // GetKind gives the kind; empty when it is no text.
-func (c *Content) GetKind() string { return c.called.Load().kind.Value().kind }
+func (c *Content) GetKind() string { return c.identity.Load().kind.Value().kind }
 
 // GetAPIVersion gives the apiVersion; empty when it is no text.
-func (c *Content) GetAPIVersion() string { return c.called.Load().kind.Value().apiVersion }
+func (c *Content) GetAPIVersion() string { return c.identity.Load().kind.Value().apiVersion }
 
 // GroupVersionKind of the object; empty when its apiVersion is none.
 func (c *Content) GroupVersionKind() schema.GroupVersionKind {
-	k := c.called.Load().kind.Value()
+	k := c.identity.Load().kind.Value()
 	gv, err := schema.ParseGroupVersion(k.apiVersion)
 	if err != nil {
 		return schema.GroupVersionKind{}
@@ -188,7 +188,7 @@ func packAll(all []*Content) {
 	var bytes []byte
 	var fresh []*Content
 	var ends []int
-	var called []calledIn
+	var identities []identity
 	for _, c := range all {
 		if c == nil || c.packed != "" || c.odd {
 			continue
@@ -201,18 +201,18 @@ func packAll(all []*Content) {
 		c.weight() // while it can be seen
 		bytes = append(bytes, one...)
 		fresh, ends = append(fresh, c), append(ends, len(bytes))
-		called = append(called, *c.called.Load())
+		identities = append(identities, *c.identity.Load())
 	}
 	text, begin := string(bytes), 0
 	names := make([]*string, len(fresh))
-	called = slices.Clip(called)
+	identities = slices.Clip(identities)
 	for i, c := range fresh {
 		c.packed, begin = text[begin:ends[i]], ends[i]
-		names[i] = &called[i].name
+		names[i] = &identities[i].name
 	}
 	Gather(names)
 	for i, c := range fresh {
-		c.called.Store(&called[i])
+		c.identity.Store(&identities[i])
 	}
 }
 

@@ -21,7 +21,7 @@ type resourceDocument struct {
 // may be: then the file is looked at as a whole, which finds the words for it.
 func (v *vetter) fromDocuments(f *file) (resourceFile, bool) {
 	limits := v.tree.limits
-	if n := bytes.Count(f.content, []byte("\n---")); v.tree.cache == nil || n == 0 || n > limits.Objects {
+	if n := bytes.Count(f.content, []byte("\n---")); v.tree.cache == nil || n+1 < v.tree.sizes.documents || n > limits.Objects {
 		return resourceFile{}, false
 	}
 	whole := resourceFile{facts: &facts{whole: oddSeparators(f.content)}}
@@ -80,7 +80,7 @@ func (v *vetter) document(name string, text []byte) (resourceDocument, bool) {
 	for i := range list {
 		list[i].node, list[i].doc = nil, document{}
 	}
-	d.gather()
+	d.resourceFile = d.gathered()
 	v.tree.cache.keepDocument(key, d)
 	return d, true
 }

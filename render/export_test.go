@@ -42,11 +42,12 @@ func (c *Cache) Size() (bytes int64, entries int) {
 	return c.size, len(c.entries)
 }
 
-// Divide makes a Renderer divide builds of that many objects or more, in parts of few to many objects; with 0, it divides none.
+// Divide makes a Renderer divide builds of that many objects or more, in parts of few to many objects; with 0, it divides none. What is in each document is kept of
+// every file that has two.
 func (r *Renderer) Divide(worth, few, many int) *Renderer {
 	if worth == 0 {
 		worth = -1
 	}
-	r.sizes = sizes{worth, few, many}
+	r.sizes = sizes{worth, few, many, 2}
 	return r
 }

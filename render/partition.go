@@ -12,12 +12,14 @@ type sizes struct {
 	// A part ends after few objects or more, where a hash says so, and at the latest before it has more than many. As the hash is that of
 	// what an object is called, an object that comes or goes does not move the ends of the parts after it, which so can be kept.
 	few, many int
+	// documents is how many a file must have, or more, for what is in each of them to be kept: to parse a few anew takes less than to keep them.
+	documents int
 }
 
 // orDefault fills in what is zero. A build of n objects takes about n * 0.5 ms + n * n * 1.5 µs.
 func (s sizes) orDefault() sizes {
 	if s == (sizes{}) {
-		return sizes{worth: 8, few: 20, many: 100}
+		return sizes{worth: 8, few: 20, many: 100, documents: 64}
 	}
 	return s
 }

@@ -154,7 +154,7 @@ func (v *vetter) examineResource(f *file) error {
 		return nil
 	}
 	if found, ok := v.fromDocuments(f); ok {
-		found.gather()
+		found = found.gathered()
 		v.sources[f.path], v.facts[f.path] = found.sources, found.facts
 		v.tree.cache.keepResource(key, found)
 		return nil
@@ -167,9 +167,8 @@ func (v *vetter) examineResource(f *file) error {
 	for i := range list { // the nodes are many times larger than the text
 		list[i].node, list[i].doc = nil, document{}
 	}
-	found := resourceFile{list, all}
-	found.gather()
-	v.sources[f.path], v.facts[f.path] = list, all
+	found := resourceFile{list, all}.gathered()
+	v.sources[f.path], v.facts[f.path] = found.sources, found.facts
 	if err == nil {
 		v.tree.cache.keepResource(key, found)
 	}
