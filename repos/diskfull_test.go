@@ -15,6 +15,7 @@ import (
 
 	"github.com/mooring-dev/mooring/repos"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // smallDisk mounts a file system in memory and gives its folder. Whoever may not mount anything may do so in a user namespace, and nobody but the process of the
@@ -51,14 +52,14 @@ func smallDisk(t *testing.T, options string) (string, bool) {
 // remount changes the file system. It is busy as long as a pack that was just received is open, which the collector closes.
 func remount(t *testing.T, dir, options string, flags uintptr) {
 	t.Helper()
-	err := error(syscall.EBUSY)
-	for deadline := time.Now().Add(time.Minute); errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline); {
+	poll.Await(t, time.Minute, fmt.Sprintf("it is mounted anew with %q", options), func() error {
 		runtime.GC()
-		err = syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options)
-	}
-	if err != nil {
-		t.Fatalf("mount anew with %q: %v", options, err)
-	}
+		err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, options)
+		if err != nil && !errors.Is(err, syscall.EBUSY) {
+			return poll.Final(err)
+		}
+		return err
+	})
 }
 
 // tidy fails the test when something half written was left behind.

@@ -1,7 +1,6 @@
 package test_test
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -128,24 +127,18 @@ func TestAppConfigurationIsTaught(t *testing.T) {
 	if err := os.WriteFile(one, []byte(written), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for { // the API server takes a moment to know a new policy
-		cmd := exec.CommandContext(ctx, cluster.KubectlPath(), "--kubeconfig", cluster.Kubeconfig(), "apply", "--dry-run=server", "-n", cluster.Namespace(t), "-f", one)
+	poll.Await(t, time.Minute, "whoever applies one is told that it does nothing", func() error { // the API server takes a moment to know a new policy
+		cmd := exec.CommandContext(t.Context(), cluster.KubectlPath(), "--kubeconfig", cluster.Kubeconfig(), "apply", "--dry-run=server", "-n", cluster.Namespace(t), "-f", one)
 		cmd.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
 		both, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("apply an AppConfiguration: %v\n%s", err, both)
 		}
-		if strings.Contains(string(both), "Warning:") && strings.Contains(string(both), "does nothing. Keep it in Git") {
-			return
+		if !strings.Contains(string(both), "Warning:") || !strings.Contains(string(both), "does nothing. Keep it in Git") {
+			return fmt.Errorf("kubectl says %s", both)
 		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("nobody is told that it does nothing:\n%s", both)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return nil
+	})
 }
 
 func TestDeploymentIsLockedDown(t *testing.T) {

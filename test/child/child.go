@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // grace is how long a child may take to end when it is asked to.
@@ -71,6 +73,17 @@ func (p *Process) Ended() error {
 	default:
 		return nil
 	}
+}
+
+// Await calls ask until it has no error; see [poll.Until]. A process that ends meanwhile is an error at once.
+func (p *Process) Await(ctx context.Context, what string, ask func() error) error {
+	return poll.Until(ctx, what, func() error {
+		err := ask()
+		if ended := p.Ended(); err != nil && ended != nil {
+			return poll.Final(ended)
+		}
+		return err
+	})
 }
 
 // Kill ends the process at once, as the kernel does when memory runs out, and waits until it is gone.

@@ -27,16 +27,10 @@ func Serve(ctx context.Context, name, dir, ready string, client *http.Client, co
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errors.New("it is not ready in time"))
 	defer cancel()
-	for !answers(ctx, client, fmt.Sprintf(ready, address)) {
-		if err := process.Ended(); err != nil {
-			return process, "", err
-		}
-		select {
-		case <-ctx.Done():
-			process.Kill()
-			return process, "", fmt.Errorf("start %s: %w", name, context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
-		}
+	err = process.Await(ctx, "it is ready", func() error { return answers(ctx, client, fmt.Sprintf(ready, address)) })
+	if err != nil {
+		process.Kill()
+		return process, "", fmt.Errorf("start %s: %w", name, err)
 	}
 	return process, address, nil
 }
@@ -49,15 +43,18 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-func answers(ctx context.Context, client *http.Client, url string) bool {
+func answers(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return false
+		return err
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return false
+		return err
 	}
 	_ = res.Body.Close()
-	return res.StatusCode == http.StatusOK || res.StatusCode == http.StatusUnauthorized
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusUnauthorized {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -234,20 +233,7 @@ func (s *Server) run(ctx context.Context, built Binary, args ...string) (string,
 
 // ready waits until the API answers.
 func (s *Server) ready(ctx context.Context) error {
-	for {
-		err := s.answers(ctx)
-		if err == nil {
-			return nil
-		}
-		if ended := s.process.Ended(); ended != nil {
-			return ended
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return s.process.Await(ctx, "it answers", func() error { return s.answers(ctx) })
 }
 
 func (s *Server) answers(ctx context.Context) error {

@@ -1,12 +1,14 @@
 package gitea
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"code.gitea.io/sdk/gitea"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // mergeTimeout bounds the wait until Gitea has found out whether a pull request can be merged, which it does in the background.
@@ -70,23 +72,18 @@ func (r *Repository) OpenRequest(head, base, title string) *gitea.PullRequest {
 // Merge merges one, as a person does.
 func (r *Repository) Merge(number int64, style gitea.MergeStyle) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), mergeTimeout)
-	defer cancel()
-	for {
+	poll.Await(r.t, mergeTimeout, fmt.Sprintf("pull request #%d is merged", number), func() error {
 		merged, answer, err := r.by.Client.MergePullRequest(r.Owner, r.Name, number, gitea.MergePullRequestOption{Style: style})
 		if merged {
-			return
+			return nil
 		}
+		err = errors.Join(errors.New("it is not merged"), err)
 		// 405 is "please try again later" while it looks for conflicts, and also the answer to a merge that cannot be.
 		if answer == nil || answer.StatusCode != http.StatusMethodNotAllowed {
-			r.t.Fatalf("merge pull request #%d: %v", number, errors.Join(err, ctx.Err()))
+			return poll.Final(err)
 		}
-		select {
-		case <-ctx.Done():
-			r.t.Fatalf("merge pull request #%d: %v", number, errors.Join(errors.New("it is not merged"), err))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 // Close turns one down, as a person does.

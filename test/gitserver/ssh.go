@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // SSHOptions of a server. The zero value has an Ed25519 host key and serves whoever holds Server.Identity.
@@ -143,17 +145,17 @@ func pidFile(dir string) string { return filepath.Join(dir, "sshd.pid") }
 // awaitFile polls until sshd has written the file with its number, which it does when it listens: who answers on the port may be another one that was quicker. It
 // gives up when the process ends or half a minute is over.
 func awaitFile(ctx context.Context, name string, exited <-chan struct{}) error {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && ctx.Err() == nil; {
-		if _, err := os.Stat(name); err == nil {
-			return nil
-		}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return poll.Until(ctx, "it listens", func() error {
 		select {
 		case <-exited:
-			return errors.New("it ended at once")
-		case <-time.After(5 * time.Millisecond):
+			return poll.Final(errors.New("it ended at once"))
+		default:
 		}
-	}
-	return errors.Join(errors.New("it does not listen"), ctx.Err())
+		_, err := os.Stat(name)
+		return err
+	})
 }
 
 func freePort() (int, error) {

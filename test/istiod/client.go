@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	v3 "istio.io/istio/pilot/pkg/xds/v3"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // connectTimeout bounds the wait for the first whole configuration.
@@ -123,19 +125,14 @@ func (c *Client) Await(ctx context.Context, done func(*State) bool) error {
 }
 
 func (c *Client) await(ctx context.Context, done func() bool) error {
-	for {
+	return poll.Until(ctx, "istiod has said so", func() error {
 		c.mu.RLock()
-		so, last := done(), c.last
-		c.mu.RUnlock()
-		if so {
+		defer c.mu.RUnlock()
+		if done() {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), last)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return errors.Join(errors.New("not yet"), c.last)
+	})
 }
 
 // run connects, and connects anew.

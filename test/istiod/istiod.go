@@ -151,17 +151,12 @@ func launch(ctx context.Context, kubeconfig, dir string, o Options) (*Istiod, er
 func (i *Istiod) awaitReady(ctx context.Context, process *child.Process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errors.New("it is not ready in time"))
 	defer cancel()
-	for !answers(ctx, "http://"+i.HTTP+"/ready") {
-		if err := process.Ended(); err != nil {
-			return err
+	return process.Await(ctx, "it says that it is ready", func() error {
+		if !answers(ctx, "http://"+i.HTTP+"/ready") {
+			return errors.New("not yet")
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func answers(ctx context.Context, url string) bool {

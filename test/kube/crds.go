@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"istio.io/istio/manifests"
@@ -21,6 +20,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -131,17 +132,13 @@ func waitServed(ctx context.Context, config *rest.Config, wanted []*unstructured
 	if err != nil {
 		return err
 	}
-	for {
+	return poll.Until(ctx, "all kinds are served", func() error {
 		missing, err := unserved(client, wanted)
-		if err == nil && missing == "" {
-			return nil
+		if err == nil && missing != "" {
+			err = fmt.Errorf("%s is not", missing)
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("wait for %s to be served: %w", missing, context.Cause(ctx)), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 // unserved is the name of a CRD that discovery does not know yet, or empty.

@@ -15,8 +15,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Recipe says how a binary is built that tests need, that no package of Debian has, and that takes minutes: from a nested module, so that the product's
@@ -57,9 +58,15 @@ func (r Recipe) Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache of the %s: %w", r.Name, err)
 	}
-	unlock, err := b.lock(ctx, target+".lock")
+	said := time.Now()
+	unlock, err := poll.Lock(ctx, target+".lock", func() {
+		if time.Since(said) > sayEvery {
+			b.say("somebody else builds it; waiting")
+			said = time.Now()
+		}
+	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("build the %s: %w", r.Name, err)
 	}
 	defer unlock()
 	if isFile(target) {
@@ -113,35 +120,6 @@ func NestedGo(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") })
 	cmd.Env = append(cmd.Env, "GOWORK=off", "GOFLAGS=-mod=readonly")
 	return cmd
-}
-
-// lock waits until nobody else builds the same file. The kernel lets go of it when the holder dies.
-func (b builder) lock(ctx context.Context, path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock the build of the %s: %w", b.Name, err)
-	}
-	said := time.Now()
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			_ = file.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if time.Since(said) > sayEvery {
-			b.say("somebody else builds it; waiting")
-			said = time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			_ = file.Close()
-			return nil, fmt.Errorf("wait for another build of the %s: %w", b.Name, context.Cause(ctx))
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }
 
 const sayEvery = 10 * time.Second

@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 )
 
 // Binaries that a world runs.
@@ -45,9 +45,9 @@ func buildMooring(ctx context.Context, progress io.Writer) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return "", fmt.Errorf("make the cache of the mooring binary: %w", err)
 	}
-	unlock, err := lock(ctx, target+".lock")
+	unlock, err := poll.Lock(ctx, target+".lock", nil)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("build the mooring binary: %w", err)
 	}
 	defer unlock()
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/mooring")
@@ -70,28 +70,6 @@ func Root(ctx context.Context) (string, error) {
 		return "", errors.New("find the work tree: no go.mod here; call this in Mooring's work tree")
 	}
 	return filepath.Dir(path), nil
-}
-
-// lock keeps two builds of one file apart. The kernel lets go of it when the holder dies.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock the build: %w", err)
-	}
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another build: %w", context.Cause(ctx)), file.Close())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // Tell runs a command and says every ten seconds that it still runs. It answers with all that the command wrote.

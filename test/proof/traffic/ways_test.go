@@ -18,6 +18,7 @@ import (
 	propagation "github.com/mooring-dev/mooring/apply/istiod"
 	"github.com/mooring-dev/mooring/test/istiod"
 	"github.com/mooring-dev/mooring/test/kube"
+	"github.com/mooring-dev/mooring/test/poll"
 	"github.com/mooring-dev/mooring/test/proof/random"
 	"github.com/mooring-dev/mooring/test/proof/traffic"
 )
@@ -172,19 +173,17 @@ func settle(t *testing.T, cluster *kube.Cluster, pilot *istiod.Istiod, watches [
 	t.Helper()
 	want := wanted(mesh)
 	gateway := watches[len(watches)-1]
-	for deadline := time.Now().Add(time.Minute); ; {
+	poll.Await(t, time.Minute, "the gateway is given all clusters", func() error {
 		if err := asked(ask(t, cluster, pilot)).Propagated(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		has := gateway.Clusters()
 		missing := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return slices.Contains(has, name) })
-		if len(missing) == 0 {
-			return
+		if len(missing) > 0 {
+			return fmt.Errorf("it lacks %v", missing)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the gateway is never given %v", missing)
-		}
-	}
+		return nil
+	})
 }
 
 // wanted are the clusters of a proxy that sees all of a mesh, sorted.
