@@ -12,6 +12,7 @@ import (
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
 	"github.com/mooring-dev/mooring/test/gitserver"
+	"github.com/mooring-dev/mooring/test/port"
 	"github.com/mooring-dev/mooring/test/world"
 )
 
@@ -243,7 +244,7 @@ func overHTTP(b *bad) {
 // resetAll resets each connection to an address when it has been asked something.
 func resetAll(t *testing.T, addr string) net.Listener {
 	t.Helper()
-	listener, err := net.Listen("tcp", addr)
+	listener, err := port.Listen(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mooring-dev/mooring/test/port"
 )
 
 // HTTPOptions of a server. The zero value serves anonymous readers over plain HTTP on a free port.
@@ -47,7 +49,7 @@ func StartHTTP(ctx context.Context, opts HTTPOptions) (*Server, error) {
 		return nil, fmt.Errorf("serve git over http: no root folder given (%q)", opts.Root)
 	}
 	s := &Server{Root: root, scheme: "http"}
-	listener, err := s.listen(opts)
+	listener, err := s.listen(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +78,12 @@ func StartHTTP(ctx context.Context, opts HTTPOptions) (*Server, error) {
 }
 
 // listen opens the port, with TLS where the options want it.
-func (s *Server) listen(opts HTTPOptions) (net.Listener, error) {
+func (s *Server) listen(ctx context.Context, opts HTTPOptions) (net.Listener, error) {
 	addr := opts.Addr
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	listener, err := net.Listen("tcp", addr)
+	listener, err := port.Listen(ctx, addr)
 	if err != nil {
 		return nil, fmt.Errorf("serve git over http: %w", err)
 	}

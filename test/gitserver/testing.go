@@ -3,6 +3,8 @@ package gitserver
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/mooring-dev/mooring/test/port"
 )
 
 // HTTP serves over HTTP until the test ends, from a temporary folder when opts.Root is empty.
@@ -10,6 +12,14 @@ func HTTP(t testing.TB, opts HTTPOptions) *Server {
 	t.Helper()
 	if opts.Root == "" {
 		opts.Root = t.TempDir()
+	}
+	if opts.Addr == "" { // the port stays the test's also while the server is away
+		kept, err := port.Reserve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(kept.Release)
+		opts.Addr = kept.Addr()
 	}
 	s, err := StartHTTP(t.Context(), opts)
 	return started(t, s, err)

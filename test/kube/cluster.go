@@ -19,6 +19,7 @@ import (
 
 	"github.com/mooring-dev/mooring/test/child"
 	"github.com/mooring-dev/mooring/test/poll"
+	"github.com/mooring-dev/mooring/test/port"
 )
 
 // controllers are the few of kube-controller-manager's that somebody would miss: without the first two a deleted
@@ -51,7 +52,7 @@ type Cluster struct {
 	etcd      *child.Process
 	apiserver *child.Process
 	manager   *child.Process
-	port      *reservation
+	port      *port.Reservation // with --permit-port-sharing the API server binds it as well
 	detach    bool
 }
 
@@ -74,7 +75,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write keys: %w", err)
 	}
-	if c.port, err = reservePort(); err != nil {
+	if c.port, err = port.Reserve(); err != nil {
 		return err
 	}
 	if err := c.configure(id); err != nil {
@@ -115,7 +116,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) (err error) {
 	in := func(name string) string { return filepath.Join(c.dir, name) }
 	c.apiserver, err = run(c.binary, "kube-apiserver", c.dir, c.detach,
 		"--etcd-servers=unix://etcd.sock", "--bind-address=127.0.0.1", "--permit-port-sharing",
-		"--secure-port="+strconv.Itoa(c.port.port),
+		"--secure-port="+strconv.Itoa(c.port.Port),
 		// The machine may have no other address, and an Endpoints object may not name a loopback one.
 		"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 		"--tls-cert-file="+in("serving.crt"), "--tls-private-key-file="+in("serving.key"), "--cert-dir="+c.dir,
@@ -151,7 +152,7 @@ func (c *Cluster) poll(ctx context.Context, ask func() error) error {
 
 // configure writes the kubeconfigs of the admin and of the controllers.
 func (c *Cluster) configure(id identity) error {
-	host := "https://127.0.0.1:" + strconv.Itoa(c.port.port)
+	host := "https://127.0.0.1:" + strconv.Itoa(c.port.Port)
 	write := func(name, user, token string) error {
 		config := clientcmdapi.NewConfig()
 		config.Clusters["mooring"] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: id.ca}
@@ -197,7 +198,7 @@ func (c *Cluster) Stop() {
 		p.Kill()
 	}
 	if c.port != nil {
-		c.port.release()
+		c.port.Release()
 		c.port = nil
 	}
 }

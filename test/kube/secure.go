@@ -14,8 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // identity is what makes the API server this cluster's and nobody else's.
@@ -72,45 +70,4 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 		return err
 	}
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600)
-}
-
-// reservation keeps a loopback port for the API server, from before its first start until the cluster stops, over
-// restarts too. It is a socket that is bound with SO_REUSEPORT and never listens: the kernel gives its port to
-// nobody who asks for a free one, and lets the API server (--permit-port-sharing, same user) bind it as well.
-// Asking for a free port and closing it again would be a race between two runs on one machine.
-type reservation struct {
-	port int
-	fd   int
-}
-
-func reservePort() (*reservation, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("reserve a port: %w", err)
-	}
-	r := &reservation{fd: fd}
-	if err := r.bind(); err != nil {
-		r.release()
-		return nil, fmt.Errorf("reserve a port: %w", err)
-	}
-	return r, nil
-}
-
-func (r *reservation) bind() error {
-	if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
-		return err
-	}
-	if err := unix.Bind(r.fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		return err
-	}
-	bound, err := unix.Getsockname(r.fd)
-	if err != nil {
-		return err
-	}
-	r.port = bound.(*unix.SockaddrInet4).Port
-	return nil
-}
-
-func (r *reservation) release() {
-	_ = unix.Close(r.fd)
 }
