@@ -30,6 +30,7 @@ type Stream struct {
 
 // Listening are the streams of a proxy.
 type Listening struct {
+	// Streams in the order of the names of their listeners.
 	Streams []Stream
 	// Listeners by name, also those without a stream.
 	Listeners map[string]bool
@@ -42,7 +43,9 @@ func (m *Mesh) Listen(ctx context.Context, c *Config) (*Listening, error) {
 	if !m.streams() {
 		return out, nil
 	}
-	for _, l := range m.generator.BuildListeners(c.node, m.push) {
+	listeners := m.generator.BuildListeners(c.node, m.push) // those of Services as a map had them
+	slices.SortFunc(listeners, func(a, b *listener.Listener) int { return strings.Compare(a.Name, b.Name) })
+	for _, l := range listeners {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("ask for %s: %w", c.Proxy, context.Cause(ctx))
 		}
