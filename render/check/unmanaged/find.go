@@ -39,14 +39,22 @@ type bearing struct {
 }
 
 func (b *bearing) host(name, why string, args ...any) {
-	b.hosts[name] = true
+	note(&b.hosts, name)
 	if b.why == "" {
 		b.why = fmt.Sprintf(why, args...)
 	}
 }
 
+// note a name; most objects bear on nothing.
+func note(names *map[string]bool, name string) {
+	if *names == nil {
+		*names = map[string]bool{}
+	}
+	(*names)[name] = true
+}
+
 func (e *estate) judge(o *object) *bearing {
-	b := &bearing{hosts: map[string]bool{}, workloads: map[string]bool{}}
+	b := &bearing{}
 	switch {
 	case o.is("VirtualService"):
 		e.route(b, o)

@@ -44,9 +44,9 @@ func (e *estate) policy(b *bearing, o *object) {
 }
 
 func (b *bearing) workload(w *reached, why string) {
-	b.workloads[w.id.String()] = true
+	note(&b.workloads, w.id.String())
 	for _, h := range w.hosts {
-		b.hosts[h] = true
+		note(&b.hosts, h)
 	}
 	if b.why == "" {
 		b.why = why
