@@ -350,6 +350,16 @@ func TestWhatIsWrongWithAnAlarm(t *testing.T) {
 	s.until("no-secret", "told", sent(1))
 }
 
+// TestFirstAlarm knows what became of Moorings before it, when nobody listened.
+func TestFirstAlarm(t *testing.T) {
+	s, hook := newSite(t), newWebhook(t)
+	s.secret("hook", map[string]string{"urls": hook.url("/")})
+	d, _ := s.agent()
+	d.Passed(s.mooring("shop", failed, denied), report.Outcome{}, nil)
+	s.alarm("hook", shoutTo("hook"))
+	s.until("hook", "told", sent(1))
+}
+
 // TestStalledReceiver has a receiver that never answers. Whoever tells of a pass is not kept waiting, and other Alarms speak.
 func TestStalledReceiver(t *testing.T) {
 	s, hook := newSite(t), newWebhook(t)

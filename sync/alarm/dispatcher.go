@@ -37,7 +37,8 @@ type Dispatcher struct {
 	statuses  statuses
 
 	mu       sync.Mutex
-	seeded   bool                              // guarded by mu: whether the Moorings that there were at the start are known
+	idle     bool                              // guarded by mu: there never was an Alarm, so nothing is remembered of Moorings
+	seeded   bool                              // guarded by mu: whether the Moorings are known that there were before that
 	ended    bool                              // guarded by mu: nothing new begins
 	moorings map[types.NamespacedName]*mooring // guarded by mu: as they were seen last
 	workers  map[types.NamespacedName]*worker  // guarded by mu
@@ -86,12 +87,29 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Passed hears of a Mooring after a pass. It makes no request and waits for nobody.
-func (d *Dispatcher) Passed(m *v1alpha1.Mooring, out report.Outcome, events []report.Event) {
-	seen := look(m)
-	happened := notes(seen.name, out, events, time.Now())
+// rest where there is no Alarm: what is known of Moorings goes, and nothing is remembered until one comes.
+func (d *Dispatcher) rest(ctx context.Context) error {
+	alarms := &v1alpha1.AlarmList{}
+	if err := d.Client.List(ctx, alarms); err != nil {
+		return fmt.Errorf("list Alarms: %w", err)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.idle = len(alarms.Items) == 0 && !d.seeded; d.idle {
+		clear(d.moorings)
+	}
+	return nil
+}
+
+// Passed hears of a Mooring after a pass. It makes no request and waits for nobody.
+func (d *Dispatcher) Passed(m *v1alpha1.Mooring, out report.Outcome, events []report.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle {
+		return
+	}
+	seen := look(m)
+	happened := notes(seen.name, out, events, time.Now())
 	d.moorings[seen.name] = seen
 	for _, w := range d.workers {
 		w.hear(seen, happened)
@@ -109,10 +127,12 @@ func (d *Dispatcher) Forget(namespace, name string) {
 	}
 }
 
-// seed makes the Moorings known that there are, so that an Alarm needs not wait for their next passes.
+// seed makes the Moorings known that there are, so that the first Alarm needs not wait for their next passes. A status that was written within the last moment may
+// not be in the cache; the next pass of its Mooring tells.
 func (d *Dispatcher) seed(ctx context.Context) error {
 	d.mu.Lock()
 	seeded := d.seeded
+	d.idle = false
 	d.mu.Unlock()
 	if seeded {
 		return nil
@@ -128,7 +148,7 @@ func (d *Dispatcher) seed(ctx context.Context) error {
 			d.moorings[seen.name] = seen
 		}
 	}
-	d.seeded = true
+	d.seeded, d.idle = true, false
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/mooring-dev/mooring/sync/v1alpha1"
@@ -22,6 +23,9 @@ func (d *Dispatcher) AddTo(mgr ctrl.Manager) error {
 		return nil
 	}
 	if err := mgr.Add(d); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(d.rest)); err != nil {
 		return err
 	}
 	err := builder.ControllerManagedBy(mgr).
