@@ -31,7 +31,7 @@ type Reporter struct {
 	Notifier Notifier
 
 	mu      sync.Mutex
-	written map[types.NamespacedName]written // guarded by mu: what Report wrote last
+	written map[types.NamespacedName]written // guarded by mu: what Report wrote last, until the cache has it
 }
 
 // Notifier hears what became of a pass, once the status says so, and when a Mooring is gone. It must not keep the caller waiting.
@@ -90,11 +90,13 @@ func (r *Reporter) Forget(namespace, name string) {
 func (r *Reporter) newest(m *v1alpha1.Mooring) *v1alpha1.Mooring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, ok := r.written[client.ObjectKeyFromObject(m)]
+	key := client.ObjectKeyFromObject(m)
+	last, ok := r.written[key]
 	if !ok || last.uid != m.UID {
 		return m
 	}
 	if order, err := resourceversion.CompareResourceVersion(m.ResourceVersion, last.version); err != nil || order >= 0 {
+		delete(r.written, key) // it has done its service, and the statuses of many Moorings are large
 		return m
 	}
 	m = m.DeepCopy()
