@@ -23,6 +23,7 @@ type Cache struct {
 	order   *list.List // of *entry, the one used last in front
 	entries map[any]*list.Element
 	sets    map[setKey][]*list.Element
+	fresh   int // entries that came since they were gathered last
 	counts  counts
 }
 
@@ -102,6 +103,7 @@ func (c *Cache) keep(key, value any, bytes int64) {
 	at := c.order.PushFront(&entry{key, value, bytes})
 	c.entries[key] = at
 	c.size += bytes
+	c.fresh++
 	if s, ok := value.(*keptSet); ok {
 		c.sets[s.key] = append([]*list.Element{at}, c.sets[s.key]...)
 	}
@@ -117,6 +119,25 @@ func (c *Cache) drop(at *list.Element) {
 	if s, ok := e.value.(*keptSet); ok {
 		c.forget(s.key, at)
 	}
+}
+
+// gather moves the entries together, where many are new; see [Gather]. Called with mu held.
+func (c *Cache) gather() {
+	if c.fresh <= len(c.entries)/8 {
+		return
+	}
+	order, entries, moved := list.New(), make(map[any]*list.Element, len(c.entries)), make(map[*list.Element]*list.Element, len(c.entries))
+	for at := c.order.Front(); at != nil; at = at.Next() {
+		e := *at.Value.(*entry)
+		moved[at] = order.PushBack(&e)
+		entries[e.key] = moved[at]
+	}
+	for _, all := range c.sets {
+		for i, at := range all {
+			all[i] = moved[at]
+		}
+	}
+	c.order, c.entries, c.fresh = order, entries, 0
 }
 
 func (c *Cache) count(f func(*counts)) {

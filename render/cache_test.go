@@ -242,6 +242,7 @@ func TestCacheKnowsExpanders(t *testing.T) {
 		if n := c.Counts(); got != test.want || n.Sets != test.sets {
 			t.Errorf("%v: got %q, %+v", test, got, n)
 		}
+		c.Rest()
 	}
 }
 
@@ -270,6 +271,7 @@ func TestCacheIsBounded(t *testing.T) {
 			if got := full(t, small(c), repo, "prod"); got != want {
 				t.Error("it is another render")
 			}
+			c.Rest()
 		}
 	}
 	for i, most := range sizes {
@@ -279,7 +281,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestUnitsShareACache: 16 units side by side, some with the same repository, some with others, some of whose commits change all the time.
+// TestUnitsShareACache: 16 units side by side, some with the same repository, some with others, some of whose commits change all the time. What is kept is put to rest
+// meanwhile.
 func TestUnitsShareACache(t *testing.T) {
 	c := render.NewCache(1 << 24)
 	var repos []fstest.MapFS
@@ -300,6 +303,9 @@ func TestUnitsShareACache(t *testing.T) {
 				n := (i*7 + j) % len(repos)
 				if got := full(t, small(c), commit(repos[n]), "top"); stripped(got) != stripped(want[n]) {
 					t.Errorf("repository %d: -alone +with others:\n%s", n, cmp.Diff(want[n], got))
+				}
+				if j%3 == 0 {
+					c.Rest()
 				}
 			}
 		})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unique"
@@ -143,6 +142,7 @@ func (c *Cache) Rest() (letGo int64) {
 		return 0
 	}
 	c.mu.Lock()
+	c.gather()
 	var lists [][]*Content
 	for e := c.order.Front(); e != nil; e = e.Next() {
 		switch v := e.Value.(*entry).value.(type) {
@@ -234,22 +234,4 @@ func unpack(packed string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := direct.Unmarshal([]byte(packed), &u.Object)
 	return u, err
-}
-
-// Gather moves texts into one piece of memory, and each points into it then. Short ones that stay and were made among many that go would else
-// keep the memory of all from being used for anything larger.
-func Gather(all []*string) {
-	at, size := make(map[string]int, len(all)), 0
-	var once []string
-	for _, s := range all {
-		if _, known := at[*s]; !known {
-			at[*s], once = size, append(once, *s)
-			size += len(*s)
-		}
-	}
-	text := strings.Join(once, "")
-	for _, s := range all {
-		begin := at[*s]
-		*s = text[begin : begin+len(*s)]
-	}
 }

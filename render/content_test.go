@@ -203,6 +203,38 @@ func TestGather(t *testing.T) {
 	render.Gather(nil)
 }
 
+func TestGatherIn(t *testing.T) {
+	type inner struct{ Names []string }
+	type outer struct {
+		Name   string
+		Inner  *inner
+		Labels map[string]string
+		Bytes  []byte
+		Any    any
+		hidden string
+		*inner
+	}
+	fill := func() *outer {
+		word := func(s string) string { return strings.Clone(s) }
+		return &outer{
+			Name: word("a name"), Inner: &inner{Names: []string{word("one"), "", word("two")}}, Labels: map[string]string{word("key"): word("value")},
+			Bytes: []byte("bytes"), Any: word("any"), hidden: word("hidden"),
+		}
+	}
+	got, want := fill(), fill()
+	render.GatherIn(got)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v became %+v", want, got)
+	}
+	begin := uintptr(unsafe.Pointer(unsafe.StringData(got.Name)))
+	for _, s := range []string{got.Inner.Names[0], got.Inner.Names[2], got.Labels["key"]} {
+		if at := uintptr(unsafe.Pointer(unsafe.StringData(s))); at < begin || at > begin+40 {
+			t.Errorf("%s is elsewhere", s)
+		}
+	}
+	render.GatherIn(&outer{})
+}
+
 func TestSetHas(t *testing.T) {
 	object := func(kind, namespace, name string) map[string]any {
 		return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}}

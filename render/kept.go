@@ -8,6 +8,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -23,11 +24,57 @@ type keptSet struct {
 	expanders []Expander
 	set       *Set
 	misses    []string
-	folders   map[string][]string
-	types     map[string]fs.FileMode // of what was looked at and is no symbolic link
-	links     map[string]string
+	folders   []listing
+	types     []looked // of what was looked at and is no symbolic link
+	links     []pair   // where they lead
 	// contents are hashes of folders with all that is in them, where the repository knows them. What is in such a folder need not be looked at one by one.
-	contents map[string]string
+	contents []pair
+}
+
+// listing, looked and pair are what was seen under a name. A Set is kept for days with all of them, in lists that are sorted by name: maps take twice as much.
+type (
+	listing struct {
+		name  string
+		names []string
+	}
+	looked struct {
+		name string
+		typ  fs.FileMode
+	}
+	pair struct{ name, is string }
+)
+
+func pairs(m map[string]string) []pair {
+	all := make([]pair, 0, len(m))
+	for _, name := range sortedKeys(m) {
+		all = append(all, pair{name, m[name]})
+	}
+	return all
+}
+
+// gather moves the texts of what decided the Set together.
+func (k *keptSet) gather() {
+	var texts []*string
+	for i := range k.misses {
+		texts = append(texts, &k.misses[i])
+	}
+	for i := range k.folders {
+		f := &k.folders[i]
+		texts = append(texts, &f.name)
+		f.names = slices.Clone(f.names)
+		for n := range f.names {
+			texts = append(texts, &f.names[n])
+		}
+	}
+	for i := range k.types {
+		texts = append(texts, &k.types[i].name)
+	}
+	for _, all := range [][]pair{k.links, k.contents} {
+		for i := range all {
+			texts = append(texts, &all[i].name, &all[i].is)
+		}
+	}
+	Gather(texts)
 }
 
 // mostSets is how many Sets are tried for one folder.
@@ -51,7 +98,7 @@ func (c *Cache) set(ctx context.Context, fsys fs.FS, key setKey, expanders []Exp
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.counts.Sets++
-		if _, ok := c.entries[kept]; ok { // it may have gone meanwhile
+		if at, ok := c.entries[kept]; ok { // it may have gone meanwhile
 			c.order.MoveToFront(at)
 			c.forget(key, at)
 			c.sets[key] = append([]*list.Element{at}, c.sets[key]...)
@@ -70,20 +117,21 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 		return
 	}
 	kept := &keptSet{
-		key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), folders: t.folders, links: t.targets,
-		types: make(map[string]fs.FileMode, len(t.infos)),
+		key: key, expanders: slices.Clone(expanders), set: set, misses: sortedKeys(t.misses), links: pairs(t.targets),
+		folders: make([]listing, 0, len(t.folders)), types: make([]looked, 0, len(t.infos)),
 	}
 	bytes := 1000 + t.bytes // objects know the text that they were written in
-	for name, info := range t.infos {
-		kept.types[name] = info.Mode().Type()
-		bytes += int64(100 + len(name))
+	for _, name := range sortedKeys(t.infos) {
+		kept.types = append(kept.types, looked{name, t.infos[name].Mode().Type()})
+		bytes += int64(50 + len(name))
 	}
 	for _, name := range kept.misses {
-		bytes += int64(100 + len(name))
+		bytes += int64(50 + len(name))
 	}
-	for _, names := range t.folders {
-		for _, name := range names {
-			bytes += int64(100 + len(name))
+	for _, dir := range sortedKeys(t.folders) {
+		kept.folders = append(kept.folders, listing{dir, t.folders[dir]})
+		for _, name := range t.folders[dir] {
+			bytes += int64(50 + len(name))
 		}
 	}
 	for _, o := range set.Objects {
@@ -93,14 +141,15 @@ func (c *Cache) keepSet(key setKey, expanders []Expander, t *tree, set *Set) {
 		bytes += int64(100 + len(f.Path) + len(f.Hash))
 	}
 	kept.contents = contents(t.fsys, kept)
-	for name, hash := range kept.contents {
-		bytes += int64(100 + len(name) + len(hash))
+	for _, folder := range kept.contents {
+		bytes += int64(50 + len(folder.name) + len(folder.is))
 	}
+	kept.gather()
 	c.keep(kept, kept, bytes)
 }
 
 // contents asks for the hashes of all folders with something that decided a Set.
-func contents(fsys fs.FS, k *keptSet) map[string]string {
+func contents(fsys fs.FS, k *keptSet) []pair {
 	h, ok := fsys.(hasher)
 	if !ok {
 		return nil
@@ -116,16 +165,16 @@ func contents(fsys fs.FS, k *keptSet) map[string]string {
 		}
 		all[dir] = hash
 	}
-	for name := range k.types {
-		ask(path.Dir(name))
+	for _, seen := range k.types {
+		ask(path.Dir(seen.name))
 	}
 	for _, name := range k.misses {
 		ask(path.Dir(name))
 	}
-	for name := range k.folders {
-		ask(name)
+	for _, folder := range k.folders {
+		ask(folder.name)
 	}
-	return all
+	return pairs(all)
 }
 
 // sameExpander says whether two are certainly the same; one that cannot be compared is not even the same as itself.
@@ -170,8 +219,8 @@ func (p *probe) look(name string) (fs.FileInfo, error) {
 // serves says whether everything that decided the Set is in a repository as it was. Any error is a no: the render that follows will meet it.
 func (k *keptSet) serves(now *probe) bool {
 	same := func(dir string) bool {
-		hash := k.contents[dir]
-		return hash != "" && now.hash(dir) == hash
+		at, ok := slices.BinarySearchFunc(k.contents, dir, func(p pair, dir string) int { return strings.Compare(p.name, dir) })
+		return ok && k.contents[at].is != "" && now.hash(dir) == k.contents[at].is
 	}
 	for _, f := range k.set.Files {
 		if same(path.Dir(f.Path)) {
@@ -181,22 +230,22 @@ func (k *keptSet) serves(now *probe) bool {
 			return false
 		}
 	}
-	for name, target := range k.links {
-		if same(path.Dir(name)) {
+	for _, link := range k.links {
+		if same(path.Dir(link.name)) {
 			continue
 		}
 		if now.links == nil {
 			return false
 		}
-		if to, err := now.links.ReadLink(name); err != nil || to != target {
+		if to, err := now.links.ReadLink(link.name); err != nil || to != link.is {
 			return false
 		}
 	}
-	for name, typ := range k.types {
-		if name != "." && same(path.Dir(name)) {
+	for _, seen := range k.types {
+		if seen.name != "." && same(path.Dir(seen.name)) {
 			continue
 		}
-		if info, err := now.look(name); err != nil || info.Mode().Type() != typ {
+		if info, err := now.look(seen.name); err != nil || info.Mode().Type() != seen.typ {
 			return false
 		}
 	}
@@ -208,12 +257,12 @@ func (k *keptSet) serves(now *probe) bool {
 			return false
 		}
 	}
-	for name, names := range k.folders {
-		if same(name) {
+	for _, folder := range k.folders {
+		if same(folder.name) {
 			continue
 		}
-		entries, err := fs.ReadDir(now.fsys, name)
-		if err != nil || !slices.EqualFunc(entries, names, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
+		entries, err := fs.ReadDir(now.fsys, folder.name)
+		if err != nil || !slices.EqualFunc(entries, folder.names, func(e fs.DirEntry, name string) bool { return e.Name() == name }) {
 			return false
 		}
 	}

@@ -135,7 +135,7 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 		LeaderElection:         opts.LeaderElect,
 		Cache: cache.Options{
 			ByObject:         map[client.Object]cache.ByObject{&v1alpha1.Mooring{}: {Label: part}, &v1alpha1.Alarm{}: {Label: part}},
-			DefaultTransform: cache.TransformStripManagedFields(), // of these nobody asks who wrote what
+			DefaultTransform: slim,
 		},
 		LeaderElectionID:              lease,
 		LeaderElectionNamespace:       opts.LeaderNamespace,

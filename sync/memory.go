@@ -5,6 +5,10 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mooring-dev/mooring/render"
 )
 
 // A start, or a large commit, needs several times the memory that the agent keeps. When the agent has come to rest, two things are done about that.
@@ -96,4 +100,16 @@ func (k *memoryKeeper) look(h heap) (collect bool) {
 // rest puts the objects to rest that no pass works with.
 func (s *Syncer) rest() (letGo int64) {
 	return s.cache.Rest() + s.units.rest() + s.beside.rest()
+}
+
+// slim takes from an object that comes into the agent's cache who wrote what, of which nobody asks, and moves the rest of its texts together: it was decoded among
+// much that goes, and stays.
+func slim(o any) (any, error) {
+	object, err := meta.Accessor(o)
+	if err != nil || object.GetManagedFields() == nil { // no object, or one that was here before, which others read
+		return o, nil
+	}
+	object.SetManagedFields(nil)
+	render.GatherIn(o)
+	return o, nil
 }

@@ -1,6 +1,40 @@
 package sync
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mooring-dev/mooring/sync/v1alpha1"
+)
+
+func TestSlim(t *testing.T) {
+	full := &v1alpha1.Mooring{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "shop", Namespace: "prod", Labels: map[string]string{"a": "b"}, Finalizers: []string{"f"}, CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		},
+		Spec:   v1alpha1.MooringSpec{Source: v1alpha1.Source{URL: "https://git.example.com/a/b.git", Ref: v1alpha1.Ref{Branch: "main"}}, Path: "prod"},
+		Status: v1alpha1.MooringStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Message: "it is"}}},
+	}
+	want := full.DeepCopy()
+	want.ManagedFields = nil
+	got, err := slim(full)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	// What comes again is in use.
+	labels := full.Labels
+	labels["mark"] = "the same map"
+	if _, err := slim(full); err != nil || full.Labels["mark"] == "" {
+		t.Errorf("%v: its labels were made anew: %v", err, full.Labels)
+	}
+	if o, err := slim("no object"); err != nil || o != "no object" {
+		t.Errorf("%v, %v", o, err)
+	}
+}
 
 func TestWhenMemoryIsGivenBack(t *testing.T) {
 	const mb = 1 << 20
