@@ -154,7 +154,7 @@ func TestUnchangedPassLetsObjectsRest(t *testing.T) {
 		pass()
 	}
 	for range 2 {
-		set.Rest()
+		set.Rest(false)
 		f.applier.Rest() // what is remembered is the same afterwards
 		f.want(pass())
 	}

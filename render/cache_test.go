@@ -242,7 +242,7 @@ func TestCacheKnowsExpanders(t *testing.T) {
 		if n := c.Counts(); got != test.want || n.Sets != test.sets {
 			t.Errorf("%v: got %q, %+v", test, got, n)
 		}
-		c.Rest()
+		c.Rest(false)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestCacheIsBounded(t *testing.T) {
 			if got := full(t, small(c), repo, "prod"); got != want {
 				t.Error("it is another render")
 			}
-			c.Rest()
+			c.Rest(false)
 		}
 	}
 	for i, most := range sizes {
@@ -305,7 +305,7 @@ func TestUnitsShareACache(t *testing.T) {
 					t.Errorf("repository %d: -alone +with others:\n%s", n, cmp.Diff(want[n], got))
 				}
 				if j%3 == 0 {
-					c.Rest()
+					c.Rest(false)
 				}
 			}
 		})

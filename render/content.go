@@ -25,6 +25,7 @@ type Content struct {
 	note     atomic.Value // see Note
 
 	whole atomic.Pointer[unstructured.Unstructured] // nil while it rests
+	asked atomic.Uint32                             // the round in which somebody asked for whole last
 	// packed is written once, before whole is first nil, and read only when it is.
 	packed string
 	// odd is true for what cannot be packed; guarded by packing.
@@ -40,6 +41,12 @@ type identity struct {
 // kindAndNamespace is what many objects have in common.
 type kindAndNamespace struct{ apiVersion, group, kind, namespace string }
 
+// round tells what was asked for of late from what was not.
+var round atomic.Uint32
+
+// NextRound begins another round. What nobody asks for until the next one is idle; see [Set.Rest].
+func NextRound() { round.Add(1) }
+
 // packing is held by whoever packs. It happens now and then, in the background, and guards what a lock in each of many thousand objects would.
 var packing sync.Mutex
 
@@ -50,6 +57,7 @@ func ContentOf(u *unstructured.Unstructured) *Content {
 	}
 	id := IDOf(u)
 	c := &Content{}
+	c.asked.Store(round.Load()) // whoever has made it is about to work with it
 	c.identity.Store(&identity{unique.Make(kindAndNamespace{u.GetAPIVersion(), id.Group, id.Kind, id.Namespace}), id.Name})
 	c.whole.Store(u)
 	c.formed = wellFormed(Object{Content: c}) == nil
@@ -58,6 +66,9 @@ func ContentOf(u *unstructured.Unstructured) *Content {
 
 // Unstructured is the object. Nobody may write into it: all who ask have the same one, until the Content rests.
 func (c *Content) Unstructured() *unstructured.Unstructured {
+	if now := round.Load(); c.asked.Load() != now {
+		c.asked.Store(now)
+	}
 	for {
 		if u := c.whole.Load(); u != nil {
 			return u
@@ -127,17 +138,17 @@ func (c *Content) Noted() any { return c.note.Load() }
 // Resting is true while there are the bytes alone.
 func (c *Content) Resting() bool { return c.whole.Load() == nil }
 
-// Rest lets the trees of all its objects go. Whoever has one keeps it, and who asks for it gets another. It may be called at any time. letGo is about
-// how many bytes of memory that is.
-func (s *Set) Rest() (letGo int64) {
+// Rest lets the trees of all its objects go, or if idle is true, of those alone that nobody has asked for in this round. Whoever has one keeps it, and who asks for it
+// gets another. It may be called at any time. letGo is about how many bytes of memory that is.
+func (s *Set) Rest(idle bool) (letGo int64) {
 	if s == nil {
 		return 0
 	}
-	return Rest(contentsOf(s.Objects))
+	return Rest(contentsOf(s.Objects), idle)
 }
 
 // Rest lets the trees of all objects go that are kept; see [Set.Rest].
-func (c *Cache) Rest() (letGo int64) {
+func (c *Cache) Rest(idle bool) (letGo int64) {
 	if c == nil {
 		return 0
 	}
@@ -156,7 +167,7 @@ func (c *Cache) Rest() (letGo int64) {
 	}
 	c.mu.Unlock()
 	for _, all := range lists {
-		letGo += Rest(all)
+		letGo += Rest(all, idle)
 	}
 	return letGo
 }
@@ -170,9 +181,13 @@ func contentsOf(objects []Object) []*Content {
 }
 
 // Rest lets the trees of objects go; see [Set.Rest].
-func Rest(all []*Content) (letGo int64) {
+func Rest(all []*Content, idle bool) (letGo int64) {
 	packing.Lock()
 	defer packing.Unlock()
+	if idle {
+		now := round.Load()
+		all = slices.DeleteFunc(slices.Clone(all), func(c *Content) bool { return c == nil || c.asked.Load() == now })
+	}
 	packAll(all)
 	for _, c := range all {
 		if c != nil && c.packed != "" && c.whole.Swap(nil) != nil {

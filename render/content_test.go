@@ -58,7 +58,7 @@ func TestObjectsComeBackFromRest(t *testing.T) {
 			o := set.Objects[0]
 			id, version, digest := o.ID(), o.GetAPIVersion(), set.Digest()
 			for range 2 { // the second time it is packed already
-				set.Rest()
+				set.Rest(false)
 				if o.ID() != id || o.GetAPIVersion() != version || o.GroupVersionKind().Kind != "VirtualService" || o.GetNamespace() != "shop" || o.GetName() != "reviews" {
 					t.Errorf("at rest it is called %s, %s", o.ID(), o.GetAPIVersion())
 				}
@@ -71,7 +71,7 @@ func TestObjectsComeBackFromRest(t *testing.T) {
 				}
 			}
 			odd := name == "not a number" || name == "infinite" || name == "no JSON value" || name == "no map"
-			set.Rest()
+			set.Rest(false)
 			if o.Resting() == odd {
 				t.Errorf("rests: %t", o.Resting())
 			}
@@ -83,10 +83,10 @@ func TestObjectsComeBackFromRest(t *testing.T) {
 func TestRestLetsGo(t *testing.T) {
 	set := setOf(named("reviews", map[string]any{"hosts": []any{"reviews"}}))
 	held := set.Objects[0].Unstructured()
-	if set.Rest() <= 0 || !set.Objects[0].Resting() {
+	if set.Rest(false) <= 0 || !set.Objects[0].Resting() {
 		t.Error("nothing was let go")
 	}
-	if set.Rest() != 0 {
+	if set.Rest(false) != 0 {
 		t.Error("what rests was let go again")
 	}
 	again := set.Objects[0].Unstructured()
@@ -94,7 +94,7 @@ func TestRestLetsGo(t *testing.T) {
 		t.Error("not one tree for all, or the one that was held")
 	}
 	var none *render.Set
-	if none.Rest() != 0 || (&render.Set{Objects: []render.Object{{}}}).Rest() != 0 || (*render.Cache)(nil).Rest() != 0 {
+	if none.Rest(false) != 0 || (&render.Set{Objects: []render.Object{{}}}).Rest(false) != 0 || (*render.Cache)(nil).Rest(false) != 0 {
 		t.Error("nothing has something to let go")
 	}
 }
@@ -118,7 +118,7 @@ func TestRestWhileOthersRead(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 200 {
-				set.Rest()
+				set.Rest(false)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestCacheRests(t *testing.T) {
 			}
 			first := give(repo)
 			digest := first.Digest()
-			if cache.Rest() <= 0 || !first.Objects[0].Resting() {
+			if cache.Rest(false) <= 0 || !first.Objects[0].Resting() {
 				t.Error("nothing was let go")
 			}
 			if again := give(repo); again != first || !again.Objects[0].Resting() || !again.Objects[1].Resting() {
@@ -155,7 +155,7 @@ func TestCacheRests(t *testing.T) {
 			if first.Digest() != digest {
 				t.Error("the digest is another one")
 			}
-			cache.Rest()
+			cache.Rest(false)
 			next := give(with(repo, "b.yaml", app("b", "two")))
 			// kustomize makes all of so small a folder anew.
 			if next.Objects[0].Resting() != (name == "plain") || next.Objects[1].Resting() {
@@ -181,7 +181,7 @@ func FuzzRest(f *testing.F) {
 		}
 		set := setOf(v)
 		before := set.Objects[0].Unstructured().DeepCopy()
-		set.Rest()
+		set.Rest(false)
 		if !reflect.DeepEqual(set.Objects[0].Unstructured().Object, before.Object) {
 			t.Fatalf("%s comes back as %v", text, set.Objects[0].Unstructured().Object)
 		}
@@ -189,6 +189,28 @@ func FuzzRest(f *testing.F) {
 			t.Errorf("%s is written as %s", want, got)
 		}
 	})
+}
+
+// TestIdleObjectsRest: those that somebody asked for in this round stay, also when they are kept in two places.
+func TestIdleObjectsRest(t *testing.T) {
+	set := setOf(named("a", nil), named("b", nil))
+	a, b := set.Objects[0].Content, set.Objects[1].Content
+	twice := []*render.Content{a, b, a}
+	if render.Rest(twice, true) != 0 || a.Resting() || b.Resting() {
+		t.Error("what was just made rests")
+	}
+	render.NextRound()
+	b.Unstructured()
+	if render.Rest(twice, true) <= 0 || !a.Resting() || b.Resting() || twice[1] != b {
+		t.Errorf("a rests: %t, b, which was asked for, rests: %t", a.Resting(), b.Resting())
+	}
+	a.Unstructured()
+	if render.Rest(twice, true) != 0 || a.Resting() || b.Resting() {
+		t.Error("what was asked for rests")
+	}
+	if render.Rest(twice, false) <= 0 || !a.Resting() || !b.Resting() {
+		t.Error("they do not rest")
+	}
 }
 
 func TestGather(t *testing.T) {

@@ -153,7 +153,12 @@ func RunAgent(ctx context.Context, cfg *rest.Config, log logr.Logger, opts Agent
 	if err := mgr.Add(manager.RunnableFunc(applier.Watch)); err != nil {
 		return fmt.Errorf("add the watches: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc((&memoryKeeper{rest: func() int64 { applier.Rest(); return syncer.rest() }}).run)); err != nil {
+	if err := mgr.Add(manager.RunnableFunc((&memoryKeeper{rest: func(idle bool) int64 {
+		if !idle {
+			applier.Rest()
+		}
+		return syncer.rest(idle)
+	}}).run)); err != nil {
 		return fmt.Errorf("add what gives memory back: %w", err)
 	}
 	syncer.owners = mgr.GetAPIReader() // the cache knows one shard only

@@ -13,7 +13,8 @@ import (
 
 // A start, or a large commit, needs several times the memory that the agent keeps. When the agent has come to rest, two things are done about that.
 //
-// What is kept is made small. Of an object that nobody works with the bytes are left ([render.Set.Rest]), and what is remembered of many objects is moved together
+// What is kept is made small. Of an object that nobody works with the bytes are left ([render.Set.Rest]), which does not wait for rest where nobody asked for it for a
+// minute; and what is remembered of many objects is moved together
 // ([render.Gather]): it was made among much that is garbage by now, and Go never moves what lives, so a few bytes of it would hold a whole page each.
 //
 // Then garbage is collected, and all that is free is given back. The collector does so by and by, but of its own accord it begins only when as much was allocated
@@ -24,6 +25,8 @@ const (
 	restEvery = 10 * time.Second
 	// restBytes are what an agent at rest allocates at most in that time.
 	restBytes = 16 << 20
+	// busyLooks is how many looks lie between two in which an agent that does not come to rest puts to rest what is idle: a minute.
+	busyLooks = 6
 	// stirBytes are what is allocated at least where somebody has worked with objects.
 	stirBytes = 2 << 20
 	// worthBytes is what must be there to be given back, and half of what lives at least, as much as the collector lets come together: to collect costs about a
@@ -52,9 +55,10 @@ func readHeap() heap {
 
 // memoryKeeper decides when.
 type memoryKeeper struct {
-	// rest makes small what is kept, and tells about how many bytes that lets go.
-	rest func() int64
+	// rest makes small what is kept, or of that what is idle alone, and tells about how many bytes that lets go.
+	rest func(idle bool) int64
 
+	busy   int    // looks since it was at rest
 	before uint64 // allocated when it was looked last
 	rested uint64 // allocated when rest was called last
 	owed   int64  // let go since the last collection
@@ -82,10 +86,14 @@ func (k *memoryKeeper) look(h heap) (collect bool) {
 	atRest := h.allocated-k.before < restBytes
 	k.before = h.allocated
 	if !atRest {
+		if k.busy++; k.busy%busyLooks == 0 {
+			k.owed += k.rest(true)
+		}
 		return false
 	}
+	k.busy = 0
 	if h.allocated-k.rested >= stirBytes {
-		k.owed, k.rested = k.owed+k.rest(), h.allocated
+		k.owed, k.rested = k.owed+k.rest(false), h.allocated
 	}
 	// What is known of objects goes once they are collected, and is collected the next time.
 	more := k.lived > h.live+worthBytes/2
@@ -97,9 +105,10 @@ func (k *memoryKeeper) look(h heap) (collect bool) {
 	return true
 }
 
-// rest puts the objects to rest that no pass works with.
-func (s *Syncer) rest() (letGo int64) {
-	return s.cache.Rest() + s.units.rest() + s.beside.rest()
+// rest puts all objects to rest, or those alone that are idle, and begins another round.
+func (s *Syncer) rest(idle bool) (letGo int64) {
+	defer render.NextRound()
+	return s.cache.Rest(idle) + s.units.rest(idle) + s.beside.rest(idle)
 }
 
 // slim takes from an object that comes into the agent's cache who wrote what, of which nobody asks, and moves the rest of its texts together: it was decoded among

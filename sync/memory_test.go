@@ -53,6 +53,16 @@ func TestWhenMemoryIsGivenBack(t *testing.T) {
 			{"nothing more", heap{allocated: 0, live: 90 * mb, objects: 91 * mb}, 0, false, false},
 			{"nor later", heap{allocated: 0, live: 60 * mb, objects: 61 * mb}, 0, false, false},
 		},
+		"a day without rest": {
+			{"at work", heap{allocated: 500 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"10 s", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"20 s", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"30 s", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"40 s", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"a minute", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 30 * mb, true, false},
+			{"and more", heap{allocated: 20 * mb, live: 200 * mb, objects: 390 * mb}, 0, false, false},
+			{"at rest", heap{allocated: 3 * mb, live: 200 * mb, objects: 210 * mb}, 10 * mb, true, true},
+		},
 		"a reading that is let go": {
 			{"not yet seen", heap{allocated: 0, live: 120 * mb, objects: 121 * mb}, 0, false, false},
 			{"as garbage", heap{allocated: 0, live: 120 * mb, objects: 190 * mb}, 0, false, true},
@@ -79,13 +89,19 @@ func TestWhenMemoryIsGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rests, letGo, sum := 0, int64(0), uint64(0)
-			k := &memoryKeeper{rest: func() int64 { rests++; return letGo }}
-			for i, s := range steps {
-				was := rests
-				letGo, sum = s.letGo, sum+s.heap.allocated
-				s.heap.allocated = sum
-				if got := k.look(s.heap); got != s.collect || (rests > was) != s.rests {
-					t.Errorf("step %d, %s: collects %t, want %t; puts to rest %t, want %t", i, s.name, got, s.collect, rests > was, s.rests)
+			at, s := 0, step{}
+			k := &memoryKeeper{rest: func(idle bool) int64 {
+				if rests++; idle == (s.heap.allocated < restBytes) {
+					t.Errorf("step %d, %s: only what is idle: %t", at, s.name, idle)
+				}
+				return letGo
+			}}
+			for at, s = range steps {
+				was, h := rests, s.heap
+				letGo, sum = s.letGo, sum+h.allocated
+				h.allocated = sum
+				if got := k.look(h); got != s.collect || (rests > was) != s.rests {
+					t.Errorf("step %d, %s: collects %t, want %t; puts to rest %t, want %t", at, s.name, got, s.collect, rests > was, s.rests)
 				}
 			}
 		})

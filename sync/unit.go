@@ -143,7 +143,7 @@ func (us *units) forget(name types.NamespacedName) {
 }
 
 // rest lets go of what no Mooring works with at this moment; see [render.Set.Rest].
-func (us *units) rest() (letGo int64) {
+func (us *units) rest(idle bool) (letGo int64) {
 	us.mu.Lock()
 	var sets []*render.Set
 	for _, u := range us.units {
@@ -153,7 +153,7 @@ func (us *units) rest() (letGo int64) {
 	}
 	us.mu.Unlock()
 	for _, s := range sets {
-		letGo += s.Rest()
+		letGo += s.Rest(idle)
 	}
 	return letGo
 }

@@ -53,7 +53,7 @@ func (b *beside) due(asked bool) bool {
 }
 
 // rest lets go of what is not needed until somebody asks again.
-func (b *beside) rest() (letGo int64) { return b.known().Rest() }
+func (b *beside) rest(idle bool) (letGo int64) { return b.known().Rest(idle) }
 
 func (b *beside) known() *unmanaged.Neighbourhood {
 	b.mu.Lock()

@@ -115,7 +115,7 @@ func (n *Neighbourhood) gather() {
 }
 
 // Rest lets go of what is not needed between two questions, and tells about how many bytes that is; see [render.Set.Rest].
-func (n *Neighbourhood) Rest() (letGo int64) {
+func (n *Neighbourhood) Rest(idle bool) (letGo int64) {
 	if n == nil {
 		return 0
 	}
@@ -123,7 +123,7 @@ func (n *Neighbourhood) Rest() (letGo int64) {
 	for i, o := range n.strays {
 		all[i] = o.content
 	}
-	return render.Rest(all)
+	return render.Rest(all, idle)
 }
 
 // Unread are the kinds that are judged, or that tell what a Mooring has, and that could not be read.

@@ -259,25 +259,25 @@ func TestStraysRest(t *testing.T) {
 	c := &world.Cluster{Objects: parse(t, mesh+stray+foreign)}
 	n, owned := unmanaged.Read(c, owners(true)), unmanaged.Owned(c)["id-prod"]
 	before := n.Find(owned)
-	both := n.Rest()
-	render.Rest(owned)
+	both := n.Rest(false)
+	render.Rest(owned, false)
 	if diff := cmp.Diff(before, n.Find(owned)); diff != "" || len(before) != 1 {
 		t.Errorf("after a rest (-before +after):\n%s", diff)
 	}
-	one := n.Rest()
+	one := n.Rest(false)
 	if one <= 0 || one >= both {
 		t.Errorf("a question woke objects of %d bytes, of %d that all have", one, both)
 	}
 	n.Find(owned)
-	if again := n.Rest(); again != one || n.Rest() != 0 {
-		t.Errorf("the same question woke objects of %d bytes and then of %d, and none of %d", one, again, n.Rest())
+	if again := n.Rest(false); again != one || n.Rest(false) != 0 {
+		t.Errorf("the same question woke objects of %d bytes and then of %d, and none of %d", one, again, n.Rest(false))
 	}
 	n.Find(nil)
-	if n.Rest() != 0 {
+	if n.Rest(false) != 0 {
 		t.Error("a Mooring without objects wakes some")
 	}
 	var none *unmanaged.Neighbourhood
-	if none.Rest() != 0 {
+	if none.Rest(false) != 0 {
 		t.Error("nothing has something to let go")
 	}
 }
