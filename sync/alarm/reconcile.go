@@ -20,6 +20,7 @@ func (d *Dispatcher) AddTo(mgr ctrl.Manager) error {
 	kind := v1alpha1.GroupVersion.WithKind(v1alpha1.AlarmKind)
 	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
 		d.Log.Info("no alarms are sent: the cluster has no kind Alarm. Apply deploy/crds, then start the agent again")
+		d.idle = true // nothing runs yet that would look at it
 		return nil
 	}
 	if err := mgr.Add(d); err != nil {
