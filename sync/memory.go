@@ -13,9 +13,9 @@ import (
 
 // A start, or a large commit, needs several times the memory that the agent keeps. When the agent has come to rest, two things are done about that.
 //
-// What is kept is made small. Of an object that nobody works with the bytes are left ([render.Set.Rest]), which does not wait for rest where nobody asked for it for a
-// minute; and what is remembered of many objects is moved together
-// ([render.Gather]): it was made among much that is garbage by now, and Go never moves what lives, so a few bytes of it would hold a whole page each.
+// What is kept is made small. Of an object that nobody works with the bytes are left ([render.Set.Rest]); where nobody asked for it for a minute, that does not wait
+// until the agent rests. And what is remembered of many objects is moved together ([render.Gather]): it was made among much that is garbage by now, and Go never moves
+// what lives, so a few bytes of it would hold a whole page each.
 //
 // Then garbage is collected, and all that is free is given back. The collector does so by and by, but of its own accord it begins only when as much was allocated
 // again as lives, which takes an agent at rest an hour.
